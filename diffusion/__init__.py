@@ -1,0 +1,1 @@
+"""Which host gets which segment.  Never sees a payload."""

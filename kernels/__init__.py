@@ -1,0 +1,1 @@
+"""What one host does with rows: windows, indexes, probing."""

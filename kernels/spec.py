@@ -1,0 +1,163 @@
+"""What the kernels are told: streams with windows, a conjunction of predicates, rows as plain arrays.
+
+Nothing here knows of Arrow, column names or types.  ``bindings`` turns a query and its schemas into
+a `JoinSpec` once, and every table or batch into `Rows`; the kernels answer with row numbers.
+
+Three promises that whoever builds these objects keeps, and that the kernels rely on:
+
+* all times and windows are int64 in one common unit, windows inclusive and >= 0
+  (``closed="right"`` is ``max(ceil(W) - 1, 0)`` on integer times);
+* a row whose operand is null or NaN for any predicate but `Opaque` is marked unusable: every
+  predicate must hold, so it can never be part of a result;
+* operands that meet in one predicate have the same dtype and comparable values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Dtype = Literal["int64", "float64"]
+Operator = Literal["<", "<=", ">", ">=", "!="]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Column number ``column`` of ``Rows.columns`` of stream number ``stream``."""
+
+    stream: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Key number ``key`` of ``Rows.keys`` of stream number ``stream``.
+
+    Keys that are compared with each other live in one ``space``: equal values get equal codes.
+    """
+
+    stream: int
+    key: int
+    space: int
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """``left == right``, by key."""
+
+    left: Key
+    right: Key
+    text: str = ""  # as the user wrote it; for explain() and errors
+
+
+@dataclass(frozen=True, slots=True)
+class NotEqual:
+    """``left != right``, by key."""
+
+    left: Key
+    right: Key
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``left <operator> right`` on two operands of one dtype; int64 exactly, float64 as IEEE."""
+
+    left: Operand
+    operator: Operator
+    right: Operand
+    dtype: Dtype
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """``low <= left - right <= high``: int64 without wrapping, float64 with the rounded difference.
+
+    Bounds are inclusive; for float64 an exclusive bound is ``nextafter``, for int64 ``+-1``.
+    """
+
+    left: Operand
+    right: Operand
+    low: float
+    high: float
+    dtype: Dtype
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A user's scalar function of operands of any number of streams, true where it returns true."""
+
+    function: Callable[..., Any]
+    operands: tuple[Operand, ...]
+    dtypes: tuple[Dtype, ...]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Anything else: ``evaluate({stream: rows}) -> mask`` over candidate row numbers.
+
+    ``evaluate`` gets one int64 array of row numbers per stream in ``streams``, all of one length,
+    and returns a boolean array of that length.  Exact and vectorised, but never an index.
+    """
+
+    streams: tuple[int, ...]
+    evaluate: Callable[[Mapping[int, I64]], Bools]
+    text: str = ""
+
+
+Predicate = Equal | NotEqual | Compare | Between | Function | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """One stream as the kernels see it."""
+
+    name: str
+    window: int  # inclusive, in the common time unit
+    columns: tuple[Dtype, ...] = ()
+    keys: tuple[Literal["int64", "bytes"], ...] = ()
+    spaces: tuple[int, ...] = ()  # the key space of each key
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSpec:
+    """The whole query: 2 to 16 streams and predicates that must all hold."""
+
+    streams: tuple[StreamSpec, ...]
+    predicates: tuple[Predicate, ...]
+    # pairs of streams that are one table: a row never pairs with itself
+    distinct: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BytesColumn:
+    """Variable-length keys as Arrow lays them out: value i is ``data[offsets[i]:offsets[i + 1]]``."""
+
+    offsets: I64  # (n + 1,)
+    data: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of one stream, column by column; values at unusable rows are arbitrary."""
+
+    time: I64
+    columns: list[I64 | F64] = field(default_factory=list)
+    keys: list[I64 | BytesColumn] = field(default_factory=list)
+    usable: Bools | None = None  # None: every row; False also for a null time
+
+    def __len__(self) -> int:
+        return len(self.time)

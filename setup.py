@@ -1,0 +1,67 @@
+"""Build the compiled rooms.  Everything else about the package is in pyproject.toml.
+
+``WINDJOIN_DEBUG=1`` at build time turns bounds checks and C assertions on.
+"""
+
+import os
+from pathlib import Path
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
+
+DEBUG = os.environ.get("WINDJOIN_DEBUG") == "1"
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "initializedcheck": DEBUG,
+    "cdivision": True,
+    "freethreading_compatible": False,
+}
+
+
+def extension(source: Path) -> Extension:
+    return Extension(
+        f"windjoin.pyx.{source.stem}",
+        [str(source)],
+        include_dirs=[numpy.get_include(), "pyx"],
+        depends=[str(header) for header in sorted(Path("pyx").glob("*.h"))],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
+        + ([] if DEBUG else [("NDEBUG", "1")]),
+        extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3", "-fno-math-errno"],
+    )
+
+
+def cimport_root() -> str:
+    """A folder in which ``windjoin.pyx`` lies where its dotted name says, for ``cimport``."""
+    package = Path("build/cimport/windjoin")
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.pxd").touch()
+    link = package / "pyx"
+    if not link.is_symlink():
+        link.symlink_to(Path("pyx").resolve(), target_is_directory=True)
+    return str(package.parent)
+
+
+class BuildPyWithoutSources(build_py):
+    """Wheels carry compiled modules and stubs, never ``.pyx``, ``.pxd``, ``.c`` or ``.h``."""
+
+    def find_data_files(self, package: str, src_dir: str) -> list[str]:
+        unwanted = {".pyx", ".pxd", ".c", ".h", ".cpp"}
+        files = super().find_data_files(package, src_dir)
+        return [name for name in files if Path(name).suffix not in unwanted]
+
+
+setup(
+    ext_modules=cythonize(
+        [extension(source) for source in sorted(Path("pyx").glob("*.pyx"))],
+        build_dir="build/cython",
+        compiler_directives=DIRECTIVES,
+        include_path=[cimport_root()],
+        nthreads=os.cpu_count() or 1,
+    ),
+    cmdclass={"build_py": BuildPyWithoutSources},
+)
