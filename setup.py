@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from pathlib import Path
 
 import numpy
@@ -23,12 +24,20 @@ DIRECTIVES = {
 }
 
 
+def headers(source: Path) -> set[str]:
+    """Our own C headers that a source includes, directly or through another."""
+    included = set(re.findall(r'(?:include|from) "(\w+\.h)"', source.read_text()))
+    for name in sorted(included):
+        included |= headers(Path("pyx") / name)
+    return included
+
+
 def extension(source: Path) -> Extension:
     return Extension(
         f"windjoin.pyx.{source.stem}",
         [str(source)],
         include_dirs=[numpy.get_include(), "pyx"],
-        depends=[str(header) for header in sorted(Path("pyx").glob("*.h"))],
+        depends=[f"pyx/{name}" for name in sorted(headers(source))],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
         + ([] if DEBUG else [("NDEBUG", "1")]),
         extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3", "-fno-math-errno"],

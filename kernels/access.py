@@ -1,0 +1,86 @@
+"""How a hop finds candidates: the interface of all indexes, and their registry.
+
+An access is one way to reach the rows of a target stream from the streams bound so far.  A new kind of
+index is one file with one subclass of `Access`, and one line in `KINDS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from windjoin.kernels.spec import JoinSpec, Key, Predicate
+from windjoin.kernels.statistics import Statistics
+
+if TYPE_CHECKING:
+    from windjoin.kernels.side import Side, Table
+    from windjoin.kernels.window import Arrivals, Window
+    from windjoin.pyx.index import Index
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known when an access to ``target`` is chosen."""
+
+    spec: JoinSpec
+    statistics: Statistics
+    bound: tuple[int, ...]
+    target: int
+    predicates: tuple[Predicate, ...]  # those that become decidable with this hop
+    equalities: tuple[tuple[Key, Key], ...]  # (bound, target) keys that must be equal
+    window_rows: float  # rows of the target in the window of one partial result
+
+
+@dataclass(frozen=True)
+class Access(ABC):
+    """One way to find candidate rows of ``target``."""
+
+    target: int
+    covers: tuple[Predicate, ...]  # decided by the index alone: no filter needed
+    candidates: float  # rows proposed per partial result, as estimated
+    cost: float  # nanoseconds per partial result, as estimated
+
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def options(cls, situation: Situation) -> Iterable[Access]:
+        """Every way this kind of index can serve the hop."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> Hashable:
+        """Two accesses of one identity use one index."""
+
+    @abstractmethod
+    def load(self, table: Table) -> Index:
+        """The index of a whole table in time order."""
+
+    @abstractmethod
+    def start(self, window: Window) -> Index:
+        """The still empty index of a live window."""
+
+    @abstractmethod
+    def values(self, window: Window, arrivals: Arrivals) -> Any:
+        """What ``Index.insert`` wants to know of newly arrived rows."""
+
+    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
+        """What `Pipeline.add_hop` must know to ask the index, beyond the index itself."""
+        return {}
+
+    def describe(self, spec: JoinSpec) -> str:
+        """For explain()."""
+        covered = ", ".join(predicate.text for predicate in self.covers)
+        return f"{self.name} ({covered})" if covered else self.name
+
+
+def kinds() -> tuple[type[Access], ...]:
+    """All kinds of index, in the order in which explain() names them."""
+    from windjoin.kernels.band import Band
+    from windjoin.kernels.equality import Equality
+    from windjoin.kernels.inequality import Inequality
+    from windjoin.kernels.scan import Scan
+
+    return (Equality, Band, Inequality, Scan)

@@ -1,0 +1,74 @@
+"""Narrow bands through a grid of cells over the values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.comparison import as_filter, other_side
+from windjoin.kernels.side import Side, Table, sortable
+from windjoin.kernels.spec import I64, Between
+from windjoin.kernels.window import Arrivals, Window
+from windjoin.pyx.cells import ValueCells
+from windjoin.pyx.index import Index
+
+PER_PROBE = 30.0  # nanoseconds: three cells
+PER_CANDIDATE = 3.4  # with the exact test that follows
+PROPOSED = 1.5  # rows in the cells per row in the band
+
+
+@dataclass(frozen=True)
+class Band(Access):
+    """Rows of the target in the cells that the band around a bound value touches."""
+
+    predicate: Between
+    column: int
+    width: float
+
+    name: ClassVar[str] = "grid of cells"
+
+    @classmethod
+    def options(cls, situation: Situation) -> Iterable[Band]:
+        for p in situation.predicates:
+            if not isinstance(p, Between):
+                continue
+            width = _cell_width(p)
+            if width is None:
+                continue
+            candidates = PROPOSED * situation.window_rows * situation.statistics.share(p)
+            cost = PER_PROBE + candidates * PER_CANDIDATE
+            column = other_side(p, situation.target)[1].column
+            yield cls(situation.target, (), candidates, cost, p, column, width)
+
+    @property
+    def identity(self) -> Hashable:
+        return (self.name, self.target, self.column, self.width)
+
+    def load(self, table: Table) -> Index:
+        values = table.columns[self.column]
+        real = self.predicate.dtype == "float64"
+        return ValueCells.load(sortable(values), table.time, self.width, real, table.first)
+
+    def start(self, window: Window) -> Index:
+        return ValueCells(self.width, self.predicate.dtype == "float64")
+
+    def values(self, window: Window, arrivals: Arrivals) -> I64:
+        return sortable(arrivals.columns[self.column])
+
+    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
+        return {"range_": as_filter(self.predicate, self.target, sides)[1:]}
+
+
+def _cell_width(predicate: Between) -> float | None:
+    """Half the band, so that it touches three cells; None where a grid makes no sense."""
+    length = float(predicate.high) - float(predicate.low)
+    if not (0 <= length < 1e300 and math.isfinite(length)):
+        return None
+    if predicate.dtype == "int64":
+        return max(math.ceil(length / 2), 1)
+    # A band of length 0 asks for exact differences: any fine grid will do.
+    scale = max(abs(float(predicate.low)), abs(float(predicate.high)), 1.0)
+    return max(length / 2, scale * 1e-9)

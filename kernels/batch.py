@@ -1,0 +1,227 @@
+"""Join whole tables in one process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from windjoin.kernels.hops import pipeline
+from windjoin.kernels.keys import encode_tables
+from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.side import Table
+from windjoin.kernels.spec import F64, I64, BytesColumn, JoinSpec, Rows
+from windjoin.kernels.statistics import Statistics, measure
+from windjoin.pyx.output import Output
+from windjoin.pyx.pipeline import Pipeline
+
+POLL_SECONDS = 0.1  # how often a waiting main thread looks for Ctrl-C
+
+Progress = Callable[[int, int], None]  # rows of the starting stream done, and in all
+
+
+@dataclass
+class Run:
+    """What a batch run found out about itself."""
+
+    order: Order
+    statistics: Statistics
+    rows: tuple[int, ...]  # usable rows per stream
+    threads: int = 1
+    hops: list[dict[str, int]] = field(default_factory=list)  # measured, one per step of the order
+    results: int = 0
+
+    @property
+    def comparisons(self) -> int:
+        """Candidates that were looked at."""
+        return sum(hop["proposed"] for hop in self.hops)
+
+
+@dataclass
+class Sorted:
+    """Usable rows of a stream in time order, and where each came from."""
+
+    time: I64
+    columns: list[I64 | F64]
+    keys: list[I64 | BytesColumn]
+    origin: I64 | None  # original row numbers; None: they are these
+
+    def part(self, first: int, last: int) -> list[I64 | BytesColumn]:
+        """Keys of rows [first, last)."""
+        return [
+            BytesColumn(key.offsets[first : last + 1], key.data)
+            if isinstance(key, BytesColumn)
+            else key[first:last]
+            for key in self.keys
+        ]
+
+
+def join_rows(
+    spec: JoinSpec,
+    rows: Sequence[Rows],
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> tuple[list[I64], Run]:
+    """Row numbers of every result, one array per stream, in nested-loop order of the probing order."""
+    streams = [in_time_order(stream) for stream in rows]
+    statistics = measure(
+        spec, [Rows(stream.time, stream.columns, stream.keys) for stream in streams]
+    )
+    run = Run(best_order(spec, statistics), statistics, tuple(len(s.time) for s in streams))
+    job = _Job(spec, streams, run, progress)
+    parts = job.run(threads)
+    found = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts)]
+    for number, stream in enumerate(streams):
+        if stream.origin is not None:
+            found[number] = stream.origin[found[number]]
+    run.results = len(found[0])
+    return found, run
+
+
+def in_time_order(rows: Rows) -> Sorted:
+    """Drop unusable rows and sort the rest by time; equal times stay in order of arrival."""
+    origin: I64 | None = None
+    time = rows.time
+    if rows.usable is not None and not rows.usable.all():
+        origin = np.flatnonzero(rows.usable).astype(np.int64)
+        time = time[origin]
+    if len(time) > 1 and not bool((time[1:] >= time[:-1]).all()):
+        order = np.argsort(time, kind="stable").astype(np.int64)
+        time = time[order]
+        origin = order if origin is None else origin[order]
+    if origin is None:
+        return Sorted(time, rows.columns, rows.keys, None)
+    columns = [column[origin] for column in rows.columns]
+    keys = [
+        _take_bytes(key, origin) if isinstance(key, BytesColumn) else key[origin]
+        for key in rows.keys
+    ]
+    return Sorted(time, columns, keys, origin)
+
+
+def _take_bytes(column: BytesColumn, rows: I64) -> BytesColumn:
+    """The same keys in another order, by one vectorised copy."""
+    starts = column.offsets[rows]
+    lengths = column.offsets[rows + 1] - starts
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    at = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return BytesColumn(offsets, column.data[at])
+
+
+class _Job:
+    """One batch run, cut along the time of the starting stream into a part per thread."""
+
+    def __init__(
+        self, spec: JoinSpec, streams: list[Sorted], run: Run, progress: Progress | None
+    ) -> None:
+        self.spec = spec
+        self.streams = streams
+        self.run_info = run
+        self.progress = progress
+        self.lock = threading.Lock()
+        self.done: dict[int, int] = {}
+        self.pipelines: list[Pipeline] = []
+        self.stopped = False
+
+    def run(self, threads: int) -> list[list[I64]]:
+        rows = len(self.streams[self.run_info.order.start].time)
+        parts = max(1, min(threads, rows))
+        self.run_info.threads = parts
+        borders = [rows * p // parts for p in range(parts + 1)]
+        if parts == 1:
+            return [self._part(0, 0, rows)]
+        with ThreadPoolExecutor(parts, "windjoin") as pool:
+            futures = [
+                pool.submit(self._part, p, borders[p], borders[p + 1]) for p in range(parts)
+            ]
+            try:
+                while wait(futures, POLL_SECONDS).not_done:
+                    pass
+            except BaseException:
+                self._stop()
+                raise
+            return [future.result() for future in futures]
+
+    def _stop(self) -> None:
+        with self.lock:
+            self.stopped = True
+            for one in self.pipelines:
+                one.stopped = True
+
+    def _part(self, number: int, first: int, last: int) -> list[I64]:
+        """Join rows [first, last) of the starting stream with all that can meet them."""
+        order = self.run_info.order
+        tables = self._tables(first, last)
+        encode_tables(
+            self.spec,
+            tables,
+            [s.part(t.first, t.first + len(t.time)) for s, t in zip(self.streams, tables, strict=True)],
+        )
+        for step in order.steps:
+            table = tables[step.stream]
+            table.indexes[step.access.identity] = step.access.load(table)
+        hops = pipeline(self.spec, order, tables)
+        with self.lock:
+            hops.stopped = self.stopped
+            self.pipelines.append(hops)
+        hops.on_pulse = lambda done: self._report(number, done)
+        output = Output(len(self.streams))
+        hops.run_range(first, last, output)
+        self._report(number, last - first)
+        self._add_measured(hops)
+        return output.finish()
+
+    def _tables(self, first: int, last: int) -> list[Table]:
+        """The stretch of every stream that rows [first, last) of the starting stream can meet."""
+        start = self.run_info.order.start
+        wants_numbers = {s for pair in self.spec.distinct for s in pair}
+        tables = []
+        for s, (spec, stream) in enumerate(zip(self.spec.streams, self.streams, strict=True)):
+            begin, end = 0, len(stream.time)
+            if s == start:
+                begin, end = first, last
+            elif last - first < len(self.streams[start].time):
+                begin, end = self._reach(first, last, spec.window, stream.time)
+            numbers = None
+            if s in wants_numbers:
+                numbers = np.arange(len(stream.time)) if stream.origin is None else stream.origin
+                numbers = numbers[begin:end]
+            columns = [column[begin:end] for column in stream.columns]
+            tables.append(Table(spec, stream.time[begin:end], columns, numbers, begin))
+        return tables
+
+    def _reach(self, first: int, last: int, window: int, time: I64) -> tuple[int, int]:
+        """A member is at most its own window older and at most the starting window newer."""
+        start = self.run_info.order.start
+        own = self.streams[start].time
+        if first == last:
+            return 0, 0
+        earliest = max(int(own[first]) - window, -(2**63))
+        latest = min(int(own[last - 1]) + self.spec.streams[start].window, 2**63 - 1)
+        return (
+            int(np.searchsorted(time, earliest, "left")),
+            int(np.searchsorted(time, latest, "right")),
+        )
+
+    def _report(self, number: int, done: int) -> None:
+        if self.progress is not None:
+            with self.lock:
+                self.done[number] = done
+                self.progress(
+                    sum(self.done.values()), len(self.streams[self.run_info.order.start].time)
+                )
+
+    def _add_measured(self, hops: Pipeline) -> None:
+        with self.lock:
+            measured = hops.measured()
+            if not self.run_info.hops:
+                self.run_info.hops = measured
+                return
+            for total, one in zip(self.run_info.hops, measured, strict=True):
+                for name in ("asked", "proposed", "kept"):
+                    total[name] += one[name]

@@ -1,0 +1,151 @@
+"""A user's scalar function as a mask over a block of candidates, compiled by Numba.
+
+The loop over the block is compiled around the function and called by address, so a call costs a
+fraction of a nanosecond per pair and needs no GIL.  Compiled code is kept on disk under a name made from
+the content of the function: it is compiled once per machine, not once per process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from windjoin.kernels.spec import Dtype, Function
+
+_TEMPLATE = '''"""Mask of a windjoin function over a block of candidates."""
+
+
+def mask(n, stride, ints, reals, out):
+    for i in range(n):
+        out[i] = 1 if function({arguments}) else 0
+'''
+
+_compiled: dict[tuple[str, tuple[Dtype, ...]], Any] = {}  # keeps the machine code alive
+
+
+class FunctionError(Exception):
+    """Numba cannot compile a user's function."""
+
+
+def compiled_mask(predicate: Function) -> int:
+    """Address of ``void mask(n, stride, ints, reals, out)``; operand k of pair i at ``k * stride + i``."""
+    key = (fingerprint(predicate.function), predicate.dtypes)
+    if key not in _compiled:
+        _compiled[key] = _compile(predicate, key[0])
+    address: int = _compiled[key].address
+    return address
+
+
+def cache_folder() -> Path:
+    """Where compiled functions are kept: $WINDJOIN_CACHE_DIR, or the user's cache folder."""
+    given = os.environ.get("WINDJOIN_CACHE_DIR")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "windjoin"
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """A name made from all that decides what the function computes."""
+    digest = hashlib.sha256()
+    _feed(digest, function, set())
+    return digest.hexdigest()[:32]
+
+
+def _feed(digest: Any, value: Any, seen: set[int]) -> None:
+    """Add code, constants, closure and the globals it names; anything else by type and repr."""
+    value = getattr(value, "py_func", value)  # of a function that Numba compiled already
+    if id(value) in seen:
+        return
+    if isinstance(value, FunctionType):
+        seen.add(id(value))
+        _feed(digest, value.__code__, seen)
+        _feed(digest, value.__defaults__, seen)
+        for cell in value.__closure__ or ():
+            _feed(digest, cell.cell_contents, seen)
+        for name in value.__code__.co_names:
+            if name in value.__globals__:
+                digest.update(name.encode())
+                _feed(digest, value.__globals__[name], seen)
+    elif isinstance(value, CodeType):
+        digest.update(value.co_code)
+        digest.update(repr((value.co_names, value.co_varnames, value.co_freevars)).encode())
+        for constant in value.co_consts:
+            _feed(digest, constant, seen)
+    elif isinstance(value, ModuleType):
+        digest.update(value.__name__.encode())
+    else:
+        digest.update(f"{type(value).__qualname__}:{value!r}".encode())
+
+
+def _compile(predicate: Function, name: str) -> Any:
+    import numba
+    from numba import types
+
+    arguments = ", ".join(
+        f"{'reals' if dtype == 'float64' else 'ints'}[{k} * stride + i]"
+        for k, dtype in enumerate(predicate.dtypes)
+    )
+    signature = types.void(
+        types.int64,
+        types.int64,
+        types.CPointer(types.int64),
+        types.CPointer(types.float64),
+        types.CPointer(types.uint8),
+    )
+    function = predicate.function
+    if not hasattr(function, "py_func"):
+        function = numba.njit(error_model="numpy")(function)
+    source = _TEMPLATE.format(arguments=arguments)
+    full_name = f"mask_{hashlib.sha256((name + source + numba.__version__).encode()).hexdigest()[:32]}"
+    path = _source_file(full_name, source)
+    try:
+        mask = _loaded(full_name, path, function)
+        return numba.cfunc(signature, cache=path.parent.is_dir() and os.access(path.parent, os.W_OK))(mask)
+    except numba.core.errors.NumbaError as error:
+        raise FunctionError(_reason(predicate, error)) from error
+
+
+def _source_file(name: str, source: str) -> Path:
+    """The module around the function, on disk so that Numba's cache can find it again."""
+    for folder in (cache_folder() / "functions", Path(tempfile.gettempdir()) / f"windjoin-{os.getuid()}"):
+        path = folder / f"{name}.py"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                handle, draft = tempfile.mkstemp(dir=folder, suffix=".tmp")
+                with os.fdopen(handle, "w") as file:
+                    file.write(source)
+                os.replace(draft, path)  # whole or not at all, also when many start at once
+            return path
+        except OSError:
+            continue  # a read-only home: the next folder
+    raise FunctionError(
+        f"no folder to keep compiled functions in: neither {cache_folder()} nor "
+        f"{tempfile.gettempdir()} can be written; set WINDJOIN_CACHE_DIR"
+    )
+
+
+def _loaded(name: str, path: Path, function: Any) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None, path
+    assert spec.loader is not None, path
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    vars(module)["function"] = function
+    return module.mask
+
+
+def _reason(predicate: Function, error: Exception) -> str:
+    code = getattr(getattr(predicate.function, "py_func", predicate.function), "__code__", None)
+    where = f' (File "{code.co_filename}", line {code.co_firstlineno})' if code else ""
+    return (
+        f"Numba cannot compile {predicate.text or predicate.function!r}{where} "
+        f"for operands of type {', '.join(predicate.dtypes)}: {error}"
+    )

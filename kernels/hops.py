@@ -1,0 +1,60 @@
+"""From an order of streams to the compiled pipeline that carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from windjoin.kernels.comparison import as_code_filter, as_filter, keys_filter, rows_differ
+from windjoin.kernels.functions import compiled_mask
+from windjoin.kernels.order import Order, Step
+from windjoin.kernels.side import Side
+from windjoin.kernels.spec import (
+    Between,
+    Compare,
+    Equal,
+    Function,
+    JoinSpec,
+    NotEqual,
+    Predicate,
+)
+from windjoin.pyx.pipeline import Pipeline
+
+BLOCK_ROWS = 4096  # partial results a hop handles at a time: its arrays stay in the second-level cache
+
+
+def pipeline(spec: JoinSpec, order: Order, sides: Sequence[Side]) -> Pipeline:
+    """The compiled hops of ``order`` over ``sides`` and their indexes."""
+    start = sides[order.start]
+    made = Pipeline(order.start, start.time_view, start.spec.window, BLOCK_ROWS)
+    for step in order.steps:
+        side = sides[step.stream]
+        made.add_hop(
+            step.stream,
+            side.spec.window,
+            side.indexes[step.access.identity],
+            filters=step_filters(step, sides),
+            **step.access.ask(sides),
+        )
+    return made
+
+
+def step_filters(step: Step, sides: Sequence[Side]) -> list[tuple[Any, ...]]:
+    """Filters of a hop as the pipeline takes them: the cheap ones first."""
+    filters: list[tuple[Any, ...]] = [rows_differ(b, step.stream, sides) for b in step.distinct]
+    filters += [keys_filter(bound, own, "== code", sides) for bound, own in step.implied]
+    filters += [lower(p, step.stream, sides) for p in step.filters]
+    return filters
+
+
+def lower(predicate: Predicate, target: int, sides: Sequence[Side]) -> tuple[Any, ...]:
+    """One predicate as a filter of the pipeline."""
+    if isinstance(predicate, (Equal, NotEqual)):
+        return as_code_filter(predicate, target, sides)
+    if isinstance(predicate, (Compare, Between)):
+        return as_filter(predicate, target, sides)
+    if isinstance(predicate, Function):
+        operands = [(o.stream, sides[o.stream].view(o.column)) for o in predicate.operands]
+        return ("function", compiled_mask(predicate), operands)
+    evaluate: Callable[..., Any] = predicate.evaluate
+    return ("callback", evaluate, predicate.streams)

@@ -1,0 +1,61 @@
+"""Inequalities and wide bands through basic windows that are sorted by value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.comparison import as_filter, other_side
+from windjoin.kernels.side import Side, Table, sortable
+from windjoin.kernels.spec import I64, Between, Compare
+from windjoin.kernels.window import Arrivals, Window
+from windjoin.pyx.index import Index
+from windjoin.pyx.slices import TimeSlices
+
+PER_SLICE = 35.0  # nanoseconds: two binary searches
+PER_CANDIDATE = 0.9
+SLICES_PER_WINDOW = 8
+
+
+@dataclass(frozen=True)
+class Inequality(Access):
+    """Rows of the target whose value lies on the right side of a value bound already."""
+
+    predicate: Compare | Between
+    column: int
+    rows_per_slice: int
+
+    name: ClassVar[str] = "sorted basic windows"
+
+    @classmethod
+    def options(cls, situation: Situation) -> Iterable[Inequality]:
+        rows = situation.window_rows
+        per_slice = int(min(max(rows / SLICES_PER_WINDOW, 64), 1 << 16))
+        for p in situation.predicates:
+            if isinstance(p, Between) or (isinstance(p, Compare) and p.operator != "!="):
+                candidates = rows * situation.statistics.share(p)
+                slices = rows / per_slice + 1
+                cost = slices * PER_SLICE + candidates * PER_CANDIDATE
+                # A band of doubles is tested on the rounded difference, which no order can tell.
+                covers = () if isinstance(p, Between) and p.dtype == "float64" else (p,)
+                column = other_side(p, situation.target)[1].column
+                yield cls(situation.target, covers, candidates, cost, p, column, per_slice)
+
+    @property
+    def identity(self) -> Hashable:
+        return (self.name, self.target, self.column)
+
+    def load(self, table: Table) -> Index:
+        values = sortable(table.columns[self.column])
+        return TimeSlices.load(table.time, values, self.rows_per_slice, table.first)
+
+    def start(self, window: Window) -> Index:
+        return TimeSlices(window.spec.window // SLICES_PER_WINDOW, True)
+
+    def values(self, window: Window, arrivals: Arrivals) -> I64:
+        return sortable(arrivals.columns[self.column])
+
+    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
+        return {"range_": as_filter(self.predicate, self.target, sides)[1:]}

@@ -1,0 +1,48 @@
+"""Codes of keys: equal values of one key space get equal dense int32 codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from windjoin.kernels.side import Table
+from windjoin.kernels.spec import I64, BytesColumn, JoinSpec
+from windjoin.pyx.keys import BytesSpace, KeySpace, encode_dense
+
+KeyColumns = Sequence[Sequence[I64 | BytesColumn]]
+
+
+def new_space(kind: str) -> KeySpace:
+    """An empty dictionary for keys of a kind of `StreamSpec.keys`."""
+    return BytesSpace() if kind == "bytes" else KeySpace()
+
+
+def encode_tables(spec: JoinSpec, tables: Sequence[Table], keys: KeyColumns) -> None:
+    """Set ``codes`` and ``code_counts`` of all tables of a batch; ``keys``: per stream, per key."""
+    spaces: dict[int, list[tuple[int, int]]] = {}
+    for s, stream in enumerate(spec.streams):
+        tables[s].codes = [np.empty(0, np.int32)] * len(stream.keys)
+        tables[s].code_counts = [0] * len(stream.keys)
+        for k, space in enumerate(stream.spaces):
+            spaces.setdefault(space, []).append((s, k))
+    for places in spaces.values():
+        columns = [keys[s][k] for s, k in places]
+        codes, count = _encode(columns, spec.streams[places[0][0]].keys[places[0][1]])
+        for (s, k), column_codes in zip(places, codes, strict=True):
+            tables[s].codes[k] = column_codes
+            tables[s].code_counts[k] = count
+
+
+def _encode(columns: list[Any], kind: str) -> tuple[list[Any], int]:
+    if kind == "int64":
+        lengths = sum(len(column) for column in columns)
+        filled = [column for column in columns if len(column)]
+        low = min((int(column.min()) for column in filled), default=0)
+        high = max((int(column.max()) for column in filled), default=-1)
+        if high - low <= 4 * lengths + 1024:  # close together: no dictionary needed
+            return [encode_dense(column, low) for column in columns], high - low + 1
+    space = new_space(kind)
+    codes = [space.encode(column) for column in columns]
+    return codes, space.n_codes

@@ -1,0 +1,129 @@
+"""How many rows a predicate keeps: estimated from small samples, before anything is joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windjoin.kernels.spec import (
+    Between,
+    BytesColumn,
+    Compare,
+    Equal,
+    Function,
+    JoinSpec,
+    NotEqual,
+    Opaque,
+    Predicate,
+    Rows,
+)
+
+SAMPLE_ROWS = 1024
+# What to believe of a predicate that no data was seen for.
+UNSEEN = {Equal: 0.01, NotEqual: 0.99, Compare: 0.4, Between: 0.05, Function: 0.2, Opaque: 0.2}
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Rates in rows per time unit, and the share of pairs each predicate lets pass."""
+
+    rows: tuple[int, ...]
+    rates: tuple[float, ...]
+    selectivity: dict[int, float]  # by id of the predicate
+
+    def share(self, predicate: Predicate) -> float:
+        """Share of pairs inside the windows that ``predicate`` lets pass."""
+        return self.selectivity.get(id(predicate), UNSEEN[type(predicate)])
+
+
+def unseen(spec: JoinSpec) -> Statistics:
+    """Before the first row: all streams alike, every predicate as its kind usually is."""
+    n = len(spec.streams)
+    widest = max(max(stream.window for stream in spec.streams), 1)
+    return Statistics((0,) * n, (1000.0 / widest,) * n, {})
+
+
+def measure(spec: JoinSpec, rows: list[Rows]) -> Statistics:
+    """Look at up to SAMPLE_ROWS evenly spread rows of every stream."""
+    rates = []
+    for stream in rows:
+        span = int(stream.time.max()) - int(stream.time.min()) if len(stream) else 0
+        rates.append(len(stream) / max(span, 1))
+    samples = [_spread(len(stream), stream.usable) for stream in rows]
+    selectivity = {}
+    for predicate in spec.predicates:
+        share = _share(predicate, rows, samples)
+        if share is not None:
+            selectivity[id(predicate)] = share
+    return Statistics(tuple(len(stream) for stream in rows), tuple(rates), selectivity)
+
+
+def _spread(n: int, usable: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """Row numbers spread evenly; a prime stride would hide periods no better."""
+    at = np.linspace(0, max(n - 1, 0), min(n, SAMPLE_ROWS)).astype(np.int64)
+    return at if usable is None else at[usable[at]]
+
+
+def _share(
+    predicate: Predicate, rows: list[Rows], samples: list[NDArray[np.int64]]
+) -> float | None:
+    if isinstance(predicate, (Equal, NotEqual)):
+        left, right = (
+            _key_sample(rows[key.stream].keys[key.key], samples[key.stream])
+            for key in (predicate.left, predicate.right)
+        )
+        equal = _equal_share(left, right)
+        return equal if isinstance(predicate, Equal) or equal is None else 1.0 - equal
+    if isinstance(predicate, (Compare, Between)):
+        x, y = (
+            rows[side.stream].columns[side.column][samples[side.stream]]
+            for side in (predicate.left, predicate.right)
+        )
+        if not len(x) or not len(y):
+            return None
+        hits = _ordered_hits(predicate, x, np.sort(y))
+        return max(hits, 0.5) / (len(x) * len(y))
+    return None
+
+
+def _key_sample(column: Any, sample: NDArray[np.int64]) -> NDArray[Any]:
+    if isinstance(column, BytesColumn):
+        text = column.data.tobytes() if len(column.data) < 1 << 16 else memoryview(column.data)
+        return np.array(
+            [bytes(text[column.offsets[i] : column.offsets[i + 1]]) for i in sample], dtype=object
+        )
+    return column[sample]
+
+
+def _equal_share(left: NDArray[Any], right: NDArray[Any]) -> float | None:
+    if not len(left) or not len(right):
+        return None
+    values, counts = np.unique(left, return_counts=True)
+    others, other_counts = np.unique(right, return_counts=True)
+    _, i, j = np.intersect1d(values, others, assume_unique=True, return_indices=True)
+    hits = float((counts[i] * other_counts[j]).sum())
+    return max(hits, 0.5) / (len(left) * len(right))
+
+
+def _ordered_hits(
+    predicate: Compare | Between, x: NDArray[Any], ordered: NDArray[Any]
+) -> float:
+    """Pairs (x, y) that pass, for sorted y."""
+    n = len(ordered)
+    if isinstance(predicate, Between):
+        wide = x.astype(np.float64)
+        low = np.searchsorted(ordered, wide - predicate.high, "left")
+        high = np.searchsorted(ordered, wide - predicate.low, "right")
+        return float(np.maximum(high - low, 0).sum())
+    if predicate.operator in ("<", ">="):
+        after = np.searchsorted(ordered, x, "right")  # y > x lies from here on
+        return float((n - after if predicate.operator == "<" else after).sum())
+    if predicate.operator in ("<=", ">"):
+        after = np.searchsorted(ordered, x, "left")
+        return float((n - after if predicate.operator == "<=" else after).sum())
+    return len(x) * n - float(
+        (np.searchsorted(ordered, x, "right") - np.searchsorted(ordered, x, "left")).sum()
+    )

@@ -1,0 +1,71 @@
+/* What crosses the border between a hop and an index: probes in, candidate pairs out. */
+#ifndef WINDJOIN_HOP_H
+#define WINDJOIN_HOP_H
+#include <stdint.h>
+#include <string.h>
+
+/* Writes of whole vectors may run this many elements past a logical end. */
+#define SLACK 16
+
+/* Values of one column; row r of the stream lies at slot r & mask (mask -1: a plain array). */
+typedef struct {
+    const void *data;
+    int64_t mask;
+} Column;
+
+/* n partial results ask for rows of one stream with lo <= time <= hi. */
+typedef struct {
+    int64_t n;
+    const int64_t *lo;
+    const int64_t *hi;
+    const int32_t *code; /* equality: key code, -1 matches nothing */
+    const int64_t *from; /* band, inequality: from <= value <= to, floats as sortable() */
+    const int64_t *to;
+} Probe;
+
+/* Where a probe stopped because the pairs were full; all zero at the start. */
+typedef struct {
+    int64_t probe;    /* number of the partial result */
+    int64_t part;     /* which of its lists, cells or slices */
+    int64_t position; /* where in that; 0 also means "not begun" */
+    int64_t stop;     /* where that ends */
+} Cursor;
+
+/* Candidates: partial result number, row number and, if wanted, the time of that row. */
+typedef struct {
+    int64_t n;
+    int64_t capacity; /* arrays hold capacity + SLACK */
+    int32_t *probe;
+    int64_t *row;
+    int64_t *time; /* NULL: not wanted */
+} Pairs;
+
+/* How an index is asked: append candidates to `out` until every probe is served (1) or `out` is
+ * full (0, and `cursor` says where to go on).  It may propose too much, never too little. */
+typedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out);
+
+/* Doubles as integers of the same order (no NaN); -0.0 and 0.0 are one value. */
+static inline int64_t sortable(double value) {
+    int64_t bits;
+    value += 0.0;
+    memcpy(&bits, &value, 8);
+    return bits ^ ((bits >> 63) & INT64_MAX);
+}
+
+static inline double from_sortable(int64_t key) {
+    double value;
+    key ^= (key >> 63) & INT64_MAX;
+    memcpy(&value, &key, 8);
+    return value;
+}
+
+static inline int64_t add_saturated(int64_t a, int64_t b) {
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
+static inline int64_t subtract_saturated(int64_t a, int64_t b) {
+    int64_t difference;
+    return __builtin_sub_overflow(a, b, &difference) ? (b < 0 ? INT64_MAX : INT64_MIN) : difference;
+}
+#endif

@@ -1,0 +1,39 @@
+from libc.stdint cimport int32_t, int64_t
+
+
+cdef extern from "hop.h" nogil:
+    const int SLACK
+    ctypedef struct Column:
+        const void *data
+        int64_t mask
+    ctypedef struct Probe:
+        int64_t n
+        const int64_t *lo
+        const int64_t *hi
+        const int32_t *code
+        const int64_t *from_ "from"
+        const int64_t *to
+    ctypedef struct Cursor:
+        int64_t probe
+        int64_t part
+        int64_t position
+        int64_t stop
+    ctypedef struct Pairs:
+        int64_t n
+        int64_t capacity
+        int32_t *probe
+        int64_t *row
+        int64_t *time
+    ctypedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out) noexcept
+    int64_t sortable(double value)
+    double from_sortable(int64_t key)
+    int64_t add_saturated(int64_t a, int64_t b)
+    int64_t subtract_saturated(int64_t a, int64_t b)
+
+
+cdef class Index:
+    cdef Serve serve
+    cdef void *state
+
+
+cdef int out_of_memory(const char *what, int64_t n) except -1 nogil

@@ -1,0 +1,28 @@
+"""The one small interface behind which every index stands."""
+
+
+cdef int out_of_memory(const char *what, int64_t n) except -1 nogil:
+    """Raise a MemoryError that says for what, from code that holds no GIL."""
+    with gil:
+        raise MemoryError(f"no memory for {n} {what.decode()}")
+
+
+cdef class Index:
+    """Rows of one stream, found by time and, if the index has one, by a value.
+
+    A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state`` stays
+    where it is for the life of the index.
+    """
+
+    @property
+    def nbytes(self):
+        """Bytes allocated."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how large it is")
+
+    def insert(self, values, times, rows):
+        """Add rows: ``values`` as the index wants them, times and row numbers."""
+        raise NotImplementedError(f"{type(self).__name__} takes no rows")
+
+    def expire(self, horizon):
+        """Forget, now or later, rows with time < ``horizon``."""
+        raise NotImplementedError(f"{type(self).__name__} does not forget")

@@ -1,0 +1,50 @@
+/* Which vector instructions to use: the best this CPU has, or what WINDJOIN_ISA asks for. */
+#ifndef WINDJOIN_ISA_H
+#define WINDJOIN_ISA_H
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ISA_PLAIN = 0, ISA_AVX2 = 1, ISA_AVX512 = 2 };
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define WINDJOIN_X86 1
+#include <immintrin.h>
+#define TARGET_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,fma")))
+#define TARGET_AVX512 \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt,fma")))
+#endif
+
+static inline int isa_supported(void) {
+#ifdef WINDJOIN_X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return ISA_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+        __builtin_cpu_supports("fma"))
+        return ISA_AVX2;
+#endif
+    return ISA_PLAIN;
+}
+
+/* What the environment asks for; -1: nothing, -2: a word that is not known. */
+static inline int isa_requested(void) {
+    const char *word = getenv("WINDJOIN_ISA");
+    if (!word || !*word) return -1;
+    if (!strcmp(word, "plain")) return ISA_PLAIN;
+    if (!strcmp(word, "avx2")) return ISA_AVX2;
+    if (!strcmp(word, "avx512")) return ISA_AVX512;
+    return -2;
+}
+
+/* Decided once per module; cpu.pyx refuses a wrong request loudly. */
+static inline int isa_level(void) {
+    static int level = -1;
+    if (level < 0) {
+        int requested = isa_requested(), supported = isa_supported();
+        level = (requested >= 0 && requested < supported) ? requested : supported;
+    }
+    return level;
+}
+#endif

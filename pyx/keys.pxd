@@ -1,0 +1,38 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+
+cdef extern from "keys.h" nogil:
+    ctypedef struct Entry:
+        int64_t key
+        int32_t code
+    uint64_t mix64(uint64_t x)
+    uint64_t hash_bytes(const uint8_t *data, int64_t n)
+    Entry *find_integer(Entry *table, uint64_t wrap, int64_t key)
+
+
+cdef class KeySpace:
+    cdef Entry *table
+    cdef uint64_t wrap
+    cdef int64_t used
+    cdef int32_t *vacant
+    cdef int64_t n_vacant
+    cdef readonly int64_t n_codes
+    cdef int64_t codes_room
+    cdef int32_t _new_code(self) except -1 nogil
+    cdef int _grow_table(self, int64_t entries) except -1 nogil
+    cdef int _grow_codes(self, int64_t n) except -1 nogil
+    cdef int32_t add_integer(self, int64_t key) except -1 nogil
+    cdef int32_t find(self, int64_t key) noexcept nogil
+    cdef void _reinsert(self, Entry entry) noexcept nogil
+
+
+cdef class BytesSpace(KeySpace):
+    cdef int64_t *start
+    cdef int64_t *stop
+    cdef uint8_t *text
+    cdef int64_t text_used
+    cdef int64_t text_room
+    cdef int32_t add_bytes(self, const uint8_t *data, int64_t n) except -1 nogil
+    cdef Entry *_find_bytes(self, int64_t key, const uint8_t *data, int64_t n) noexcept nogil
+    cdef int _keep_text(self, int32_t code, const uint8_t *data, int64_t n) except -1 nogil
+    cdef int _compact(self, const uint8_t[::1] live) except -1

@@ -1,0 +1,171 @@
+/* Time-ordered lists, one per key code, in one arena.
+ *
+ * A list is a run of slots of the arena, sorted by time.  Rows mostly arrive in time order, so insert
+ * is an append; a full list first drops what has expired and doubles only if that was not enough.
+ * A probe starts at the list's hint, where the last one began: windows move forward, so it is there
+ * or one step away; a wrong hint costs a binary search, never a result.
+ */
+#ifndef WINDJOIN_LISTS_H
+#define WINDJOIN_LISTS_H
+#include "hop.h"
+#include "isa.h"
+
+typedef struct {
+    int64_t offset;
+    int32_t length;
+    int32_t capacity;
+    int32_t hint;
+} List;
+
+typedef struct {
+    List *lists;
+    int64_t n_lists;
+    int64_t *time; /* arena, with SLACK elements behind the last slot */
+    int64_t *row;
+} Lists;
+
+/* First i in [from, length) with time[i] >= lo. */
+static inline int64_t lists_search(const int64_t *time, int64_t from, int64_t length, int64_t lo) {
+    while (from < length) {
+        int64_t middle = from + ((length - from) >> 1);
+        if (time[middle] < lo) from = middle + 1;
+        else length = middle;
+    }
+    return from;
+}
+
+/* The hint, or if windows moved back or far ahead, where the first row of the window may be. */
+static inline int64_t lists_begin(const List *list, const int64_t *time, int64_t lo) {
+    int64_t hint = list->hint;
+    if (hint > 0 && time[hint - 1] >= lo) return lists_search(time, 0, hint, lo);
+    if (hint + 16 < list->length && time[hint + 16] < lo)
+        return lists_search(time, hint + 16, list->length, lo);
+    return hint;
+}
+
+#define LISTS_PREFETCH_HEAD 24
+#define LISTS_PREFETCH_BODY 12
+
+static inline void lists_prefetch(const Lists *all, const Probe *probe, int64_t i) {
+    if (i + LISTS_PREFETCH_HEAD < probe->n && probe->code[i + LISTS_PREFETCH_HEAD] >= 0)
+        __builtin_prefetch(all->lists + probe->code[i + LISTS_PREFETCH_HEAD]);
+    if (i + LISTS_PREFETCH_BODY < probe->n && probe->code[i + LISTS_PREFETCH_BODY] >= 0) {
+        const List *list = all->lists + probe->code[i + LISTS_PREFETCH_BODY];
+        __builtin_prefetch(all->time + list->offset + list->hint);
+        __builtin_prefetch(all->row + list->offset + list->hint);
+    }
+}
+
+/* The loop over partial results, with the body that differs by instruction set left open:
+ * WINDOW(time, at, length, lo, hi, before, within) looks at up to 8 rows from `at` on and sets how
+ * many lie before lo and how many of them do not lie after hi. */
+#define LISTS_PROBE(NAME, TARGET, WINDOW)                                                          \
+    TARGET static int NAME(const Lists *all, const Probe *probe, Cursor *cursor, Pairs *out) {     \
+        int64_t n = out->n, i = cursor->probe, resume = cursor->position;                          \
+        for (; i < probe->n; i++) {                                                                \
+            lists_prefetch(all, probe, i);                                                         \
+            int32_t code = probe->code[i];                                                         \
+            if (code < 0 || code >= all->n_lists) continue;                                        \
+            List *list = all->lists + code;                                                        \
+            const int64_t *time = all->time + list->offset, *row = all->row + list->offset;        \
+            int64_t length = list->length, lo = probe->lo[i], hi = probe->hi[i];                   \
+            int64_t at = resume ? resume - 1 : lists_begin(list, time, lo);                        \
+            int found = resume != 0;                                                               \
+            resume = 0;                                                                            \
+            while (at < length) {                                                                  \
+                int before, within;                                                                \
+                if (n >= out->capacity) {                                                          \
+                    out->n = n;                                                                    \
+                    cursor->probe = i;                                                             \
+                    cursor->position = at + 1;                                                     \
+                    return 0;                                                                      \
+                }                                                                                  \
+                WINDOW(time, at, length, lo, hi, before, within);                                  \
+                if (!found) {                                                                      \
+                    list->hint = (int32_t)(at + before);                                           \
+                    found = before < 8;                                                            \
+                }                                                                                  \
+                for (int k = 0; k < 8; k++) out->row[n + k] = row[at + before + k];                \
+                for (int k = 0; k < 8; k++) out->probe[n + k] = (int32_t)i;                        \
+                if (out->time)                                                                     \
+                    for (int k = 0; k < 8; k++) out->time[n + k] = time[at + before + k];          \
+                n += within > before ? within - before : 0;                                        \
+                if (within < 8) break;                                                             \
+                at += 8;                                                                           \
+            }                                                                                      \
+        }                                                                                          \
+        out->n = n;                                                                                \
+        cursor->probe = i;                                                                         \
+        return 1;                                                                                  \
+    }
+
+#define LISTS_WINDOW_PLAIN(time, at, length, lo, hi, before, within)          \
+    do {                                                                      \
+        int rest_ = (length) - (at) < 8 ? (int)((length) - (at)) : 8;         \
+        before = within = 0;                                                  \
+        while (before < rest_ && (time)[(at) + before] < (lo)) before++;      \
+        within = before;                                                      \
+        while (within < rest_ && (time)[(at) + within] <= (hi)) within++;     \
+    } while (0)
+
+LISTS_PROBE(lists_probe_plain, , LISTS_WINDOW_PLAIN)
+
+#ifdef WINDJOIN_X86
+#define LISTS_WINDOW_AVX2(time, at, length, lo, hi, before, within)                               \
+    do {                                                                                          \
+        __m256i a_ = _mm256_loadu_si256((const __m256i *)((time) + (at)));                        \
+        __m256i b_ = _mm256_loadu_si256((const __m256i *)((time) + (at) + 4));                    \
+        __m256i lo_ = _mm256_set1_epi64x(lo), hi_ = _mm256_set1_epi64x(hi);                       \
+        unsigned lt_ = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(lo_, a_))) |     \
+                       _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(lo_, b_))) << 4; \
+        unsigned gt_ = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(a_, hi_))) |     \
+                       _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(b_, hi_))) << 4; \
+        unsigned out_ = (length) - (at) < 8 ? 0xffu << ((length) - (at)) : 0x100u;                \
+        before = __builtin_ctz(~lt_ | out_);                                                      \
+        within = __builtin_ctz(gt_ | out_);                                                       \
+    } while (0)
+
+#define LISTS_WINDOW_AVX512(time, at, length, lo, hi, before, within)                             \
+    do {                                                                                          \
+        __m512i t_ = _mm512_loadu_si512((time) + (at));                                           \
+        unsigned lt_ = _mm512_cmplt_epi64_mask(t_, _mm512_set1_epi64(lo));                        \
+        unsigned gt_ = _mm512_cmpgt_epi64_mask(t_, _mm512_set1_epi64(hi));                        \
+        unsigned out_ = (length) - (at) < 8 ? 0xffu << ((length) - (at)) : 0x100u;                \
+        before = __builtin_ctz(~lt_ | out_);                                                      \
+        within = __builtin_ctz(gt_ | out_);                                                       \
+    } while (0)
+
+LISTS_PROBE(lists_probe_avx2, TARGET_AVX2, LISTS_WINDOW_AVX2)
+LISTS_PROBE(lists_probe_avx512, TARGET_AVX512, LISTS_WINDOW_AVX512)
+#endif
+
+static inline int lists_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) return lists_probe_avx512(all, probe, cursor, out);
+    if (isa_level() == ISA_AVX2) return lists_probe_avx2(all, probe, cursor, out);
+#endif
+    return lists_probe_plain(all, probe, cursor, out);
+}
+
+/* Counting sort of rows first, first + 1, ... in time order by code; lists get exactly the room they need. */
+static inline void lists_load(Lists *all, int64_t n, const int32_t *code, const int64_t *time,
+                              int64_t first) {
+    int64_t offset = 0;
+    for (int64_t c = 0; c < all->n_lists; c++) all->lists[c].capacity = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (code[i] >= 0) all->lists[code[i]].capacity++;
+    for (int64_t c = 0; c < all->n_lists; c++) {
+        List *list = all->lists + c;
+        list->offset = offset;
+        list->length = list->hint = 0;
+        offset += list->capacity;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (code[i] < 0) continue;
+        List *list = all->lists + code[i];
+        int64_t slot = list->offset + list->length++;
+        all->time[slot] = time[i];
+        all->row[slot] = first + i;
+    }
+}
+#endif

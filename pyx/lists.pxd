@@ -1,0 +1,32 @@
+from libc.stdint cimport int32_t, int64_t
+
+from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe
+
+
+cdef extern from "lists.h" nogil:
+    ctypedef struct List:
+        int64_t offset
+        int32_t length
+        int32_t capacity
+        int32_t hint
+    ctypedef struct Lists:
+        List *lists
+        int64_t n_lists
+        int64_t *time
+        int64_t *row
+
+
+cdef class KeyLists(Index):
+    cdef Lists all
+    cdef int64_t lists_room
+    cdef int64_t arena_room
+    cdef int64_t arena_used
+    cdef int64_t vacant[64]
+    cdef int64_t horizon
+    cdef int _need_lists(self, int64_t n) except -1 nogil
+    cdef int64_t _segment(self, int size_class) except -1 nogil
+    cdef int _make_room(self, List *list) except -1 nogil
+    cdef int add(self, int64_t n, const int32_t *code, const int64_t *time, const int64_t *row) except -1 nogil
+    cdef int _need_arena(self, int64_t n) except -1 nogil
+    cdef void _drop_expired(self, List *entry) noexcept nogil
+    cdef void _vacate(self, List *entry) noexcept nogil

@@ -1,0 +1,192 @@
+"""Equality index: time-ordered lists per key code.  Unchecked: enter through ``kernels.equality``."""
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memmove, memset
+
+from windjoin.pyx.index cimport SLACK, Cursor, Index, Pairs, Probe, out_of_memory
+
+
+cdef extern from "lists.h" nogil:
+    int lists_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
+    int64_t lists_search(const int64_t *time, int64_t start, int64_t length, int64_t lo)
+    void lists_load(Lists *all, int64_t n, const int32_t *code, const int64_t *time, int64_t first)
+
+
+cdef int FIRST_CLASS = 2  # the smallest list holds 2 ** 2 rows
+
+
+cdef class KeyLists(Index):
+    """Lists of (time, row) per key code, grown by ``insert`` or loaded whole from sorted rows."""
+
+    def __cinit__(self):
+        memset(&self.all, 0, sizeof(Lists))
+        self.serve = lists_serve
+        self.state = &self.all
+        self.lists_room = self.arena_room = self.arena_used = 0
+        self.horizon = INT64_MIN
+        for k in range(64):
+            self.vacant[k] = -1
+
+    def __dealloc__(self):
+        free(self.all.lists)
+        free(self.all.time)
+        free(self.all.row)
+
+    @staticmethod
+    def load(const int32_t[::1] codes, const int64_t[::1] times, int64_t n_codes, int64_t first=0):
+        """Index of rows in time order: row first + i has code ``codes[i]``, or none if negative."""
+        cdef KeyLists self = KeyLists()
+        cdef int64_t n = codes.shape[0]
+        with nogil:
+            self._need_lists(n_codes)
+            self._need_arena(n)
+            lists_load(&self.all, n, &codes[0] if n else NULL, &times[0] if n else NULL, first)
+            self.arena_used = n
+        return self
+
+    @property
+    def nbytes(self):
+        return self.lists_room * <int64_t>sizeof(List) + 16 * (self.arena_room + SLACK)
+
+    def insert(self, const int32_t[::1] codes, const int64_t[::1] times, const int64_t[::1] rows):
+        """Add rows; a negative code is left out."""
+        if codes.shape[0]:
+            with nogil:
+                self.add(codes.shape[0], &codes[0], &times[0], &rows[0])
+
+    def expire(self, int64_t horizon):
+        self.horizon = max(self.horizon, horizon)
+
+    def sweep(self):
+        """Drop all expired rows and give back the room of empty lists.
+
+        Returns one byte per code: whether any row is left.
+        """
+        cdef int64_t code
+        cdef List *entry
+        cdef object live = bytearray(self.all.n_lists)
+        cdef uint8_t[::1] flags = live
+        with nogil:
+            for code in range(self.all.n_lists):
+                entry = self.all.lists + code
+                self._drop_expired(entry)
+                flags[code] = entry.length > 0
+                if entry.length == 0 and entry.capacity:
+                    self._vacate(entry)
+        return live
+
+    cdef int add(
+        self, int64_t n, const int32_t *code, const int64_t *time, const int64_t *row
+    ) except -1 nogil:
+        cdef int64_t i, at, t
+        cdef List *entry
+        cdef int64_t *times
+        cdef int64_t *rows
+        cdef int32_t top = -1
+        for i in range(n):
+            top = max(top, code[i])
+        self._need_lists(top + 1)
+        for i in range(n):
+            if code[i] < 0:
+                continue
+            entry = self.all.lists + code[i]
+            if entry.length == entry.capacity:
+                self._make_room(entry)
+            times = self.all.time + entry.offset
+            rows = self.all.row + entry.offset
+            t = time[i]
+            at = entry.length
+            if at and times[at - 1] > t:  # out of order: keep the list sorted, equal times by arrival
+                at = lists_search(times, 0, at, t + 1)
+                memmove(times + at + 1, times + at, (entry.length - at) * sizeof(int64_t))
+                memmove(rows + at + 1, rows + at, (entry.length - at) * sizeof(int64_t))
+            times[at] = t
+            rows[at] = row[i]
+            entry.length += 1
+        return 0
+
+    cdef int _make_room(self, List *entry) except -1 nogil:
+        """Drop expired rows; double the list if that freed less than a quarter of it."""
+        cdef int size_class = FIRST_CLASS
+        cdef int64_t offset
+        cdef List old
+        self._drop_expired(entry)
+        if entry.length + (entry.capacity >> 2) < entry.capacity:
+            return 0
+        while (1 << size_class) <= entry.capacity:
+            size_class += 1
+        offset = self._segment(size_class)
+        old = entry[0]
+        memcpy(self.all.time + offset, self.all.time + old.offset, old.length * sizeof(int64_t))
+        memcpy(self.all.row + offset, self.all.row + old.offset, old.length * sizeof(int64_t))
+        if old.capacity:
+            self._vacate(entry)
+        entry.offset = offset
+        entry.capacity = 1 << size_class
+        entry.length = old.length
+        entry.hint = old.hint
+        return 0
+
+    cdef void _drop_expired(self, List *entry) noexcept nogil:
+        cdef int64_t *times = self.all.time + entry.offset
+        cdef int64_t *rows = self.all.row + entry.offset
+        cdef int32_t gone
+        if entry.length == 0 or times[0] >= self.horizon:
+            return
+        gone = <int32_t>lists_search(times, 0, entry.length, self.horizon)
+        entry.length -= gone
+        entry.hint = max(entry.hint - gone, 0)
+        memmove(times, times + gone, entry.length * sizeof(int64_t))
+        memmove(rows, rows + gone, entry.length * sizeof(int64_t))
+
+    cdef void _vacate(self, List *entry) noexcept nogil:
+        """Put the list's slots on the chain of vacant segments of their size."""
+        cdef int size_class = FIRST_CLASS
+        while (1 << size_class) < entry.capacity:
+            size_class += 1
+        self.all.time[entry.offset] = self.vacant[size_class]
+        self.vacant[size_class] = entry.offset
+        entry.length = entry.capacity = entry.hint = 0
+        entry.offset = 0
+
+    cdef int64_t _segment(self, int size_class) except -1 nogil:
+        """Offset of a segment of 2 ** size_class slots: a vacant one, or new."""
+        cdef int64_t offset = self.vacant[size_class]
+        if offset >= 0:
+            self.vacant[size_class] = self.all.time[offset]
+            return offset
+        offset = self.arena_used
+        self._need_arena(offset + (<int64_t>1 << size_class))
+        self.arena_used = offset + (<int64_t>1 << size_class)
+        return offset
+
+    cdef int _need_arena(self, int64_t n) except -1 nogil:
+        cdef int64_t room
+        cdef void *grown
+        if n <= self.arena_room and self.all.time != NULL:
+            return 0
+        room = n if self.all.time == NULL else max(n, self.arena_room + (self.arena_room >> 1))
+        grown = realloc(self.all.time, (room + SLACK) * sizeof(int64_t))
+        if grown == NULL:
+            out_of_memory(b"rows of an equality index", room)
+        self.all.time = <int64_t *>grown
+        grown = realloc(self.all.row, (room + SLACK) * sizeof(int64_t))
+        if grown == NULL:
+            out_of_memory(b"rows of an equality index", room)
+        self.all.row = <int64_t *>grown
+        self.arena_room = room
+        return 0
+
+    cdef int _need_lists(self, int64_t n) except -1 nogil:
+        cdef int64_t room
+        cdef void *grown
+        if n > self.lists_room:
+            room = n if self.all.lists == NULL else max(n, 2 * self.lists_room)
+            grown = realloc(self.all.lists, room * sizeof(List))
+            if grown == NULL:
+                out_of_memory(b"keys of an equality index", room)
+            self.all.lists = <List *>grown
+            memset(self.all.lists + self.lists_room, 0, (room - self.lists_room) * sizeof(List))
+            self.lists_room = room
+        self.all.n_lists = max(self.all.n_lists, n)
+        return 0

@@ -1,0 +1,165 @@
+/* The loops between two probes: what to ask next, which candidates stand, longer partial results. */
+#ifndef WINDJOIN_PIPELINE_H
+#define WINDJOIN_PIPELINE_H
+#include <math.h>
+
+#include "hop.h"
+
+#define MOST_STREAMS 16
+
+/* n partial results: row number per bound stream, T = latest time, D = earliest end of a window. */
+typedef struct {
+    int64_t n;
+    int64_t *row[MOST_STREAMS];
+    int64_t *latest;
+    int64_t *deadline;
+} Partials;
+
+enum { LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, NOT_EQUAL, BETWEEN, EQUAL_CODE, NOT_EQUAL_CODE };
+
+/* bound <op> target; BETWEEN: low <= bound - target <= high */
+typedef struct {
+    int operation;
+    int real; /* operands are doubles */
+    int bound_stream;
+    const Column *bound;
+    const Column *target;
+    __int128 low, high; /* a difference of int64 has 65 bits */
+    double real_low, real_high;
+} Comparison;
+
+static inline void set_bounds(Comparison *c, int64_t low_high, uint64_t low_low, int64_t high_high,
+                              uint64_t high_low) {
+    c->low = ((__int128)low_high << 64) | low_low;
+    c->high = ((__int128)high_high << 64) | high_low;
+}
+
+static inline int64_t saturated(__int128 value) {
+    return value > INT64_MAX ? INT64_MAX : value < INT64_MIN ? INT64_MIN : (int64_t)value;
+}
+
+#define AT(column, type, row) (((const type *)(column)->data)[(row) & (column)->mask])
+
+/* Time bounds of the next hop: T - W <= t <= D. */
+static inline void bounds(const Partials *in, int64_t window, int64_t *lo, int64_t *hi) {
+    for (int64_t i = 0; i < in->n; i++) {
+        lo[i] = subtract_saturated(in->latest[i], window);
+        hi[i] = in->deadline[i];
+    }
+}
+
+static inline void gather_codes(const Column *column, const int64_t *row, int64_t n, int32_t *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = AT(column, int32_t, row[i]);
+}
+
+/* Values of the target that can stand against one bound value; doubles a little too many. */
+static inline void value_range(const Comparison *c, int64_t row, int64_t *from, int64_t *to) {
+    *from = INT64_MIN;
+    *to = INT64_MAX;
+    if (c->operation == BETWEEN) {
+        if (c->real) {
+            /* The rounded difference is tested, so true differences half an ulp outside may pass. */
+            double v = AT(c->bound, double, row);
+            double least = nextafter(v - nextafter(c->real_high, INFINITY), -INFINITY);
+            double most = nextafter(v - nextafter(c->real_low, -INFINITY), INFINITY);
+            *from = isnan(least) ? INT64_MIN : sortable(least);
+            *to = isnan(most) ? INT64_MAX : sortable(most);
+        } else {
+            int64_t v = AT(c->bound, int64_t, row);
+            *from = saturated(v - c->high);
+            *to = saturated(v - c->low);
+            if (v - c->high > INT64_MAX || v - c->low < INT64_MIN) *from = INT64_MAX, *to = INT64_MIN;
+        }
+        return;
+    }
+    int64_t v = c->real ? sortable(AT(c->bound, double, row)) : AT(c->bound, int64_t, row);
+    if (c->operation == LESS_EQUAL) *from = v;
+    if (c->operation == GREATER_EQUAL) *to = v;
+    if (c->operation == LESS) *from = v == INT64_MAX ? (*to = INT64_MIN, INT64_MAX) : v + 1;
+    if (c->operation == GREATER) *to = v == INT64_MIN ? (*from = INT64_MAX, INT64_MIN) : v - 1;
+}
+
+static inline void value_ranges(const Comparison *c, const Partials *in, int64_t *from, int64_t *to) {
+    const int64_t *row = in->row[c->bound_stream];
+    for (int64_t i = 0; i < in->n; i++) value_range(c, row[i], from + i, to + i);
+}
+
+static inline int difference_within(int64_t x, int64_t y, __int128 low, __int128 high) {
+    __int128 d = (__int128)x - y;
+    return d >= low && d <= high;
+}
+
+/* Keep pair k at place m if it fits; a loop of it never branches on the data. */
+#define KEEP_PAIR(pairs, m, k, fits)                              \
+    do {                                                          \
+        int fits_ = (fits);                                       \
+        (pairs)->probe[m] = (pairs)->probe[k];                    \
+        (pairs)->row[m] = (pairs)->row[k];                        \
+        if ((pairs)->time) (pairs)->time[m] = (pairs)->time[k];   \
+        m += fits_;                                               \
+    } while (0)
+
+#define FILTER(type, condition)                                   \
+    for (int64_t k = 0; k < n; k++) {                             \
+        type x = AT(c->bound, type, row[pairs->probe[k]]);        \
+        type y = AT(c->target, type, pairs->row[k]);              \
+        KEEP_PAIR(pairs, m, k, condition);                        \
+    }
+
+#define FILTER_BOTH(condition)                                    \
+    do {                                                          \
+        if (c->real) { FILTER(double, condition) }                \
+        else { FILTER(int64_t, condition) }                       \
+    } while (0)
+
+static inline void keep_comparison(const Comparison *c, const Partials *in, Pairs *pairs) {
+    const int64_t *row = in->row[c->bound_stream];
+    int64_t n = pairs->n, m = 0;
+    switch (c->operation) {
+    case LESS: FILTER_BOTH(x < y); break;
+    case LESS_EQUAL: FILTER_BOTH(x <= y); break;
+    case GREATER: FILTER_BOTH(x > y); break;
+    case GREATER_EQUAL: FILTER_BOTH(x >= y); break;
+    case NOT_EQUAL: FILTER_BOTH(x != y); break;
+    case EQUAL_CODE: FILTER(int32_t, (x == y) & (x >= 0)) break;
+    case NOT_EQUAL_CODE: FILTER(int32_t, (x != y) & (x >= 0) & (y >= 0)) break;
+    default:
+        if (c->real) {
+            FILTER(double, (x - y >= c->real_low) & (x - y <= c->real_high))
+        } else {
+            FILTER(int64_t, difference_within(x, y, c->low, c->high))
+        }
+    }
+    pairs->n = m;
+}
+
+static inline void keep_mask(const uint8_t *mask, Pairs *pairs) {
+    int64_t n = pairs->n, m = 0;
+    for (int64_t k = 0; k < n; k++) KEEP_PAIR(pairs, m, k, mask[k] != 0);
+    pairs->n = m;
+}
+
+/* One operand of a function for every pair, 8 bytes each. */
+static inline void gather_operand(const Column *column, const int64_t *row, const int32_t *via,
+                                  int64_t n, int64_t *out) {
+    if (via)
+        for (int64_t k = 0; k < n; k++) out[k] = AT(column, int64_t, row[via[k]]);
+    else
+        for (int64_t k = 0; k < n; k++) out[k] = AT(column, int64_t, row[k]);
+}
+
+/* Partial results `in` with the rows of `pairs` bound too. */
+static inline void extend(const Partials *in, const Pairs *pairs, int64_t window, Partials *out) {
+    int64_t n = out->n = pairs->n;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t time = pairs->time[k], i = pairs->probe[k];
+        int64_t end = add_saturated(time, window);
+        out->latest[k] = in->latest[i] > time ? in->latest[i] : time;
+        out->deadline[k] = in->deadline[i] < end ? in->deadline[i] : end;
+    }
+}
+
+static inline void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out) {
+    for (int64_t k = 0; k < n; k++) out[k] = row[via[k]];
+}
+#endif

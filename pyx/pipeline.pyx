@@ -1,0 +1,450 @@
+"""The hops of one probing order, block by block, depth first, without the GIL.
+
+Partial results never pile up: a block is carried to the end of the order before the next is begun.
+Unchecked: enter through ``kernels.hops``.
+"""
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from windjoin.pyx.column cimport ColumnView
+from windjoin.pyx.index cimport SLACK, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory
+from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
+from windjoin.pyx.output cimport Chunk, Output
+
+
+cdef extern from "pipeline.h" nogil:
+    const int MOST_STREAMS
+    const int LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, NOT_EQUAL, BETWEEN, EQUAL_CODE, NOT_EQUAL_CODE
+    ctypedef struct Partials:
+        int64_t n
+        int64_t *row[16]
+        int64_t *latest
+        int64_t *deadline
+    ctypedef struct Comparison:
+        int operation
+        int real
+        int bound_stream
+        const Column *bound
+        const Column *target
+        double real_low
+        double real_high
+    void set_bounds(
+        Comparison *c, int64_t low_high, uint64_t low_low, int64_t high_high, uint64_t high_low
+    )
+    void bounds(const Partials *block, int64_t window, int64_t *lo, int64_t *hi)
+    void gather_codes(const Column *column, const int64_t *row, int64_t n, int32_t *out)
+    void value_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
+    void keep_comparison(const Comparison *c, const Partials *block, Pairs *pairs)
+    void keep_mask(const uint8_t *mask, Pairs *pairs)
+    void gather_operand(
+        const Column *column, const int64_t *row, const int32_t *via, int64_t n, int64_t *out
+    )
+    void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
+    void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out)
+
+ctypedef void (*Function)(int64_t n, int64_t stride, const void *ints, const void *reals, uint8_t *out) noexcept nogil
+
+cdef enum:
+    MOST_CODES = 8
+    MOST_OPERANDS = 32
+    BLOCKS_PER_PULSE = 64
+
+cdef enum FilterKind:
+    COMPARISON
+    FUNCTION
+    CALLBACK
+
+OPERATIONS = {
+    "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL, "!=": NOT_EQUAL,
+    "between": BETWEEN, "== code": EQUAL_CODE, "!= code": NOT_EQUAL_CODE,
+}
+
+cdef struct Filter:
+    FilterKind kind
+    Comparison comparison
+    Function function
+    int n_operands
+    int operand_stream[MOST_OPERANDS]
+    const Column *operand[MOST_OPERANDS]
+    PyObject *callback  # (evaluate, streams), kept alive by the pipeline
+    int64_t seen
+    int64_t kept
+
+cdef struct Hop:
+    int stream
+    int64_t window
+    Serve serve
+    void *index
+    bint asks_range
+    Comparison range
+    int n_codes
+    int code_stream[MOST_CODES]
+    const Column *code[MOST_CODES]
+    Entry **pair_table[MOST_CODES]
+    uint64_t *pair_wrap[MOST_CODES]
+    int n_filters
+    Filter *filters
+    int64_t *lo
+    int64_t *hi
+    int64_t *from_
+    int64_t *to
+    int32_t *codes
+    int32_t *more_codes
+    Pairs pairs
+    Partials found
+    int64_t asked
+    int64_t proposed
+    int64_t kept
+
+
+cdef void *_room(int64_t n, int size) except NULL:
+    cdef void *memory = malloc((n + SLACK) * size)
+    if memory == NULL:
+        out_of_memory(b"partial results", n)
+    return memory
+
+
+cdef class Pipeline:
+    """Start rows in, results out.
+
+    stream, time, window: the stream that starts the order
+    block: partial results that a hop handles at a time
+    """
+
+    cdef int stream
+    cdef int64_t window
+    cdef ColumnView time
+    cdef int64_t block
+    cdef int n_hops
+    cdef Hop *hops
+    cdef Partials start
+    cdef list _alive  # everything the C structs point at
+    cdef Output out
+    cdef int64_t pulse
+    cdef public object on_pulse  # called now and then with the start rows done so far
+    cdef public bint stopped
+    cdef readonly int64_t started
+
+    def __cinit__(self, int stream, ColumnView time, int64_t window, int64_t block):
+        cdef int s
+        self.stream = stream
+        self.time = time
+        self.window = window
+        self.block = block
+        self.hops = <Hop *>_room(MOST_STREAMS, sizeof(Hop))
+        memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
+        memset(&self.start, 0, sizeof(Partials))
+        self._alive = [time]
+        self.start.row[stream] = <int64_t *>_room(block, 8)
+        self.start.latest = <int64_t *>_room(block, 8)
+        self.start.deadline = <int64_t *>_room(block, 8)
+
+    def __dealloc__(self):
+        cdef int h
+        for h in range(self.n_hops):
+            _free_hop(self.hops + h)
+        free(self.hops)
+        _free_partials(&self.start)
+
+    def add_hop(self, int stream, int64_t window, Index index, codes=(), spaces=(), range_=None, filters=()):
+        """Probe ``index`` of a stream.
+
+        codes: (stream, int32 ColumnView) of each part of the key; spaces: KeySpace of each further part
+        range_: comparison that bounds the value, as in ``filters``
+        filters: ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
+            ("function", address, [(stream, ColumnView), ...]) or ("callback", evaluate, streams)
+        """
+        cdef Hop *hop = self.hops + self.n_hops
+        cdef int k, s
+        cdef KeySpace space
+        self.n_hops += 1
+        hop.stream = stream
+        hop.window = window
+        hop.serve = index.serve
+        hop.index = index.state
+        self._alive.append((index, codes, spaces, range_, filters))
+        hop.n_codes = len(codes)
+        for k in range(hop.n_codes):
+            hop.code_stream[k] = codes[k][0]
+            hop.code[k] = &(<ColumnView?>codes[k][1]).column
+        for k in range(1, hop.n_codes):
+            space = spaces[k - 1]
+            hop.pair_table[k] = &space.table
+            hop.pair_wrap[k] = &space.wrap
+        hop.asks_range = range_ is not None
+        if hop.asks_range:
+            _set_comparison(&hop.range, range_)
+        self._add_filters(hop, filters)
+        hop.lo = <int64_t *>_room(self.block, 8)
+        hop.hi = <int64_t *>_room(self.block, 8)
+        hop.from_ = <int64_t *>_room(self.block, 8)
+        hop.to = <int64_t *>_room(self.block, 8)
+        hop.codes = <int32_t *>_room(self.block, 4)
+        hop.more_codes = <int32_t *>_room(self.block, 4)
+        hop.pairs.capacity = self.block
+        hop.pairs.probe = <int32_t *>_room(self.block, 4)
+        hop.pairs.row = <int64_t *>_room(self.block, 8)
+        if self.n_hops > 1:
+            self._carry_on(self.hops + self.n_hops - 2)
+
+    cdef int _carry_on(self, Hop *hop) except -1:
+        """A hop that another one follows needs times, and room for longer partial results."""
+        cdef int h
+        hop.pairs.time = <int64_t *>_room(self.block, 8)
+        hop.found.latest = <int64_t *>_room(self.block, 8)
+        hop.found.deadline = <int64_t *>_room(self.block, 8)
+        hop.found.row[self.stream] = <int64_t *>_room(self.block, 8)
+        for h in range(self.n_hops - 1):
+            hop.found.row[self.hops[h].stream] = <int64_t *>_room(self.block, 8)
+        return 0
+
+    cdef int _add_filters(self, Hop *hop, filters) except -1:
+        cdef Filter *place
+        cdef int k
+        hop.filters = <Filter *>_room(len(filters), sizeof(Filter))
+        memset(hop.filters, 0, (len(filters) + SLACK) * sizeof(Filter))
+        for kind, *parts in filters:
+            place = hop.filters + hop.n_filters
+            hop.n_filters += 1
+            if kind == "compare":
+                place.kind = COMPARISON
+                _set_comparison(&place.comparison, parts)
+            elif kind == "function":
+                place.kind = FUNCTION
+                place.function = <Function><size_t>parts[0]
+                place.n_operands = len(parts[1])
+                for k in range(place.n_operands):
+                    place.operand_stream[k] = parts[1][k][0]
+                    place.operand[k] = &(<ColumnView?>parts[1][k][1]).column
+            else:
+                place.kind = CALLBACK
+                self._alive.append(parts)
+                place.callback = <PyObject *>parts
+        return 0
+
+    def run_range(self, int64_t first, int64_t last, Output out):
+        """Join rows [first, last) of the start stream, appending results to ``out``."""
+        cdef int64_t k
+        self.out = out
+        with nogil:
+            while first < last:
+                self.start.n = min(self.block, last - first)
+                for k in range(self.start.n):
+                    self.start.row[self.stream][k] = first + k
+                self._run()
+                first += self.start.n
+
+    def run_rows(self, const int64_t[::1] rows, Output out):
+        """The same for any rows of the start stream."""
+        cdef int64_t at = 0
+        self.out = out
+        with nogil:
+            while at < rows.shape[0]:
+                self.start.n = min(self.block, rows.shape[0] - at)
+                memcpy(self.start.row[self.stream], &rows[at], self.start.n * sizeof(int64_t))
+                self._run()
+                at += self.start.n
+
+    def measured(self):
+        """Per hop: stream, partial results that asked, candidates proposed, kept, and the filters' counts."""
+        return [
+            {
+                "stream": self.hops[h].stream,
+                "asked": self.hops[h].asked,
+                "proposed": self.hops[h].proposed,
+                "kept": self.hops[h].kept,
+                "filters": [
+                    (self.hops[h].filters[f].seen, self.hops[h].filters[f].kept)
+                    for f in range(self.hops[h].n_filters)
+                ],
+            }
+            for h in range(self.n_hops)
+        ]
+
+    cdef int _run(self) except -1 nogil:
+        cdef const int64_t *time = <const int64_t *>self.time.column.data
+        cdef int64_t mask = self.time.column.mask
+        cdef int64_t k
+        for k in range(self.start.n):
+            self.start.latest[k] = time[self.start.row[self.stream][k] & mask]
+            self.start.deadline[k] = add_saturated(self.start.latest[k], self.window)
+        self._hop(0, &self.start)
+        self.started += self.start.n
+        return 0
+
+    cdef int _hop(self, int number, Partials *block) except -1 nogil:
+        cdef Hop *hop = self.hops + number
+        cdef Cursor cursor
+        cdef Probe probe
+        cdef bint done = False
+        memset(&cursor, 0, sizeof(Cursor))
+        self._ask(hop, block, &probe)
+        while not done:
+            hop.pairs.n = 0
+            done = hop.serve(hop.index, &probe, &cursor, &hop.pairs)
+            hop.proposed += hop.pairs.n
+            self._filter(hop, block)
+            hop.kept += hop.pairs.n
+            if hop.pairs.n:
+                if number + 1 == self.n_hops:
+                    self._emit(hop, block)
+                else:
+                    self._extend(number, block)
+                    self._hop(number + 1, &hop.found)
+            self.pulse += 1
+            if self.pulse >= BLOCKS_PER_PULSE:
+                self._pulse()
+        return 0
+
+    cdef void _ask(self, Hop *hop, Partials *block, Probe *probe) noexcept nogil:
+        cdef int part
+        cdef int64_t i
+        hop.asked += block.n
+        bounds(block, hop.window, hop.lo, hop.hi)
+        if hop.n_codes:
+            gather_codes(hop.code[0], block.row[hop.code_stream[0]], block.n, hop.codes)
+        for part in range(1, hop.n_codes):
+            gather_codes(hop.code[part], block.row[hop.code_stream[part]], block.n, hop.more_codes)
+            for i in range(block.n):
+                if hop.codes[i] >= 0 and hop.more_codes[i] >= 0:
+                    hop.codes[i] = find_integer(
+                        hop.pair_table[part][0], hop.pair_wrap[part][0],
+                        (<int64_t>hop.codes[i] << 32) | hop.more_codes[i],
+                    ).code
+                else:
+                    hop.codes[i] = -1
+        if hop.asks_range:
+            value_ranges(&hop.range, block, hop.from_, hop.to)
+        probe.n = block.n
+        probe.lo = hop.lo
+        probe.hi = hop.hi
+        probe.code = hop.codes
+        probe.from_ = hop.from_
+        probe.to = hop.to
+
+    cdef int _filter(self, Hop *hop, Partials *block) except -1 nogil:
+        cdef int f
+        cdef Filter *one
+        for f in range(hop.n_filters):
+            if hop.pairs.n == 0:
+                break
+            one = hop.filters + f
+            one.seen += hop.pairs.n
+            if one.kind == COMPARISON:
+                keep_comparison(&one.comparison, block, &hop.pairs)
+            elif one.kind == FUNCTION:
+                self._call_function(one, hop, block)
+            else:
+                with gil:
+                    self._call_back(one, hop, block)
+            one.kept += hop.pairs.n
+        return 0
+
+    cdef int _call_function(self, Filter *one, Hop *hop, Partials *block) except -1 nogil:
+        cdef int64_t n = hop.pairs.n
+        cdef int k, s
+        cdef int64_t *operands = <int64_t *>malloc(n * (8 * one.n_operands + 1))
+        if operands == NULL:
+            out_of_memory(b"calls of a function", n)
+        cdef uint8_t *mask = <uint8_t *>(operands + n * one.n_operands)
+        for k in range(one.n_operands):
+            s = one.operand_stream[k]
+            if s == hop.stream:
+                gather_operand(one.operand[k], hop.pairs.row, NULL, n, operands + k * n)
+            else:
+                gather_operand(one.operand[k], block.row[s], hop.pairs.probe, n, operands + k * n)
+        one.function(n, n, operands, operands, mask)
+        keep_mask(mask, &hop.pairs)
+        free(operands)
+        return 0
+
+    cdef int _call_back(self, Filter *one, Hop *hop, Partials *block) except -1:
+        cdef int64_t n = hop.pairs.n
+        cdef int64_t[::1] view
+        cdef const uint8_t[::1] mask
+        cdef int s
+        evaluate, streams = <object>one.callback
+        rows = {}
+        for s in streams:
+            rows[s] = np.empty(n, np.int64)
+            view = rows[s]
+            if s == hop.stream:
+                memcpy(&view[0], hop.pairs.row, n * sizeof(int64_t))
+            else:
+                take_rows(block.row[s], hop.pairs.probe, n, &view[0])
+        mask = np.ascontiguousarray(evaluate(rows), np.bool_).view(np.uint8)
+        keep_mask(&mask[0], &hop.pairs)
+        return 0
+
+    cdef int _emit(self, Hop *hop, Partials *block) except -1 nogil:
+        cdef int64_t n = hop.pairs.n
+        cdef Chunk *chunk = self.out.reserve(n)
+        cdef int s
+        for s in range(MOST_STREAMS):
+            if block.row[s] != NULL:
+                take_rows(block.row[s], hop.pairs.probe, n, chunk.column[s] + chunk.used)
+        memcpy(chunk.column[hop.stream] + chunk.used, hop.pairs.row, n * sizeof(int64_t))
+        chunk.used += n
+        return 0
+
+    cdef void _extend(self, int number, Partials *block) noexcept nogil:
+        cdef Hop *hop = self.hops + number
+        cdef int s
+        extend(block, &hop.pairs, hop.window, &hop.found)
+        for s in range(MOST_STREAMS):
+            if block.row[s] != NULL:
+                take_rows(block.row[s], hop.pairs.probe, hop.pairs.n, hop.found.row[s])
+        memcpy(hop.found.row[hop.stream], hop.pairs.row, hop.pairs.n * sizeof(int64_t))
+
+    cdef int _pulse(self) except -1 nogil:
+        """Let Ctrl-C, a stop and a progress bar have their moment."""
+        self.pulse = 0
+        with gil:
+            PyErr_CheckSignals()
+            if self.stopped:
+                raise KeyboardInterrupt("the join was stopped")
+            if self.on_pulse is not None:
+                self.on_pulse(self.started)
+        return 0
+
+
+cdef int _set_comparison(Comparison *c, parts) except -1:
+    operation, real, bound, target, low, high = parts
+    c.operation = OPERATIONS[operation]
+    c.real = real
+    c.bound_stream = bound[0]
+    c.bound = &(<ColumnView?>bound[1]).column
+    c.target = &(<ColumnView?>target).column if target is not None else NULL
+    if real:
+        c.real_low, c.real_high = low, high
+    else:
+        word = (1 << 64) - 1
+        set_bounds(c, low >> 64, low & word, high >> 64, high & word)
+    return 0
+
+
+cdef void _free_partials(Partials *partials) noexcept nogil:
+    cdef int s
+    for s in range(MOST_STREAMS):
+        free(partials.row[s])
+    free(partials.latest)
+    free(partials.deadline)
+
+
+cdef void _free_hop(Hop *hop) noexcept nogil:
+    _free_partials(&hop.found)
+    free(hop.filters)
+    free(hop.lo)
+    free(hop.hi)
+    free(hop.from_)
+    free(hop.to)
+    free(hop.codes)
+    free(hop.more_codes)
+    free(hop.pairs.probe)
+    free(hop.pairs.row)
+    free(hop.pairs.time)

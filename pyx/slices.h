@@ -1,0 +1,184 @@
+/* Basic windows of one stream: runs of rows that are close in time, each sorted by value or not.
+ *
+ * Slices lie in time order and do not overlap but at equal borders.  With values, rows [0, sorted) of
+ * a slice are sorted by value and the few that came since are looked at one by one; without, every
+ * row is proposed whose time fits.
+ */
+#ifndef WINDJOIN_SLICES_H
+#define WINDJOIN_SLICES_H
+#include <stdlib.h>
+
+#include "hop.h"
+#include "isa.h"
+
+typedef struct {
+    int64_t number; /* live: time / length of a slice */
+    int64_t earliest, latest;
+    int64_t length, capacity, sorted;
+    int64_t *time, *row, *value; /* value: NULL in a scan */
+} Slice;
+
+typedef struct {
+    Slice *slices;
+    int64_t first, last; /* live ones: [first, last) */
+    int64_t hint;
+} Slices;
+
+/* First slice that may hold a row with time >= lo. */
+static inline int64_t slices_begin(Slices *all, int64_t lo) {
+    int64_t at = all->hint;
+    if (at < all->first || at > all->last) at = all->first;
+    while (at > all->first && all->slices[at - 1].latest >= lo) at--;
+    while (at < all->last && all->slices[at].latest < lo) at++;
+    return all->hint = at;
+}
+
+/* First i in [0, length) with value[i] >= wanted. */
+static inline int64_t slices_search(const int64_t *value, int64_t length, int64_t wanted) {
+    int64_t from = 0;
+    while (length > 0) {
+        int64_t half = length >> 1;
+        int less = value[from + half] < wanted;
+        from = less ? from + half + 1 : from;
+        length = less ? length - half - 1 : half;
+    }
+    return from;
+}
+
+static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Copy rows [at, stop) whose time fits, and whose value does if `values`; return where it stopped. */
+static inline int64_t slices_copy(const Slice *slice, const Probe *probe, int64_t i, int64_t at,
+                                  int64_t stop, int values, Pairs *out) {
+    int64_t lo = probe->lo[i], hi = probe->hi[i], n = out->n;
+    int64_t from = values ? probe->from[i] : 0, to = values ? probe->to[i] : 0;
+    stop = smaller(stop, at + out->capacity - n);
+    for (; at < stop; at++) {
+        out->row[n] = slice->row[at];
+        out->probe[n] = (int32_t)i;
+        if (out->time) out->time[n] = slice->time[at];
+        int fits = (slice->time[at] >= lo) & (slice->time[at] <= hi);
+        if (values) fits &= (slice->value[at] >= from) & (slice->value[at] <= to);
+        n += fits;
+    }
+    out->n = n;
+    return at;
+}
+
+#ifdef WINDJOIN_X86
+/* The same without values, eight rows at a time. */
+TARGET_AVX512 static int64_t slices_copy_avx512(const Slice *slice, const Probe *probe, int64_t i,
+                                                int64_t at, int64_t stop, Pairs *out) {
+    const __m512i lo = _mm512_set1_epi64(probe->lo[i]), hi = _mm512_set1_epi64(probe->hi[i]);
+    const __m256i number = _mm256_set1_epi32((int32_t)i);
+    int64_t n = out->n;
+    stop = smaller(stop, at + out->capacity - n);
+    for (; at < stop; at += 8) {
+        __mmask8 here = stop - at < 8 ? (__mmask8)((1u << (stop - at)) - 1) : 0xff;
+        __m512i time = _mm512_maskz_loadu_epi64(here, slice->time + at);
+        __m512i row = _mm512_maskz_loadu_epi64(here, slice->row + at);
+        here = _mm512_mask_cmpge_epi64_mask(here, time, lo);
+        here = _mm512_mask_cmple_epi64_mask(here, time, hi);
+        _mm512_storeu_si512(out->row + n, _mm512_maskz_compress_epi64(here, row));
+        _mm256_storeu_si256((__m256i *)(out->probe + n), number);
+        if (out->time) _mm512_storeu_si512(out->time + n, _mm512_maskz_compress_epi64(here, time));
+        n += __builtin_popcount(here);
+    }
+    out->n = n;
+    return stop;
+}
+#endif
+
+/* Whatever of rows [at, stop) fits; where it stopped. */
+static inline int64_t slices_emit(const Slice *slice, const Probe *probe, int64_t i, int64_t at,
+                                  int64_t stop, int values, Pairs *out) {
+#ifdef WINDJOIN_X86
+    if (!values && isa_level() == ISA_AVX512)
+        return slices_copy_avx512(slice, probe, i, at, stop, out);
+#endif
+    return slices_copy(slice, probe, i, at, stop, values, out);
+}
+
+/* One slice for one probe: first the sorted part between the bounds, then the unsorted rest.
+ * cursor->position counts from 1; cursor->stop is the end of the sorted part between the bounds. */
+static inline int slices_one(const Slice *slice, const Probe *probe, int64_t i, Cursor *cursor,
+                             Pairs *out) {
+    int64_t at = cursor->position - 1, stop = cursor->stop;
+    int values = slice->value != NULL;
+    if (at < 0) {
+        at = 0;
+        stop = slice->length;
+        if (values) {
+            int64_t from = probe->from[i], to = probe->to[i];
+            stop = 0;
+            if (from <= to) {
+                at = slices_search(slice->value, slice->sorted, from);
+                stop = to == INT64_MAX ? slice->sorted
+                                       : at + slices_search(slice->value + at, slice->sorted - at, to + 1);
+            }
+            if (at >= stop) at = stop = slice->sorted;
+        }
+    }
+    if (at < stop) {
+        at = slices_emit(slice, probe, i, at, stop, 0, out);
+        if (at < stop) goto full;
+        at = values ? slice->sorted : slice->length;
+        stop = at;
+    }
+    at = slices_emit(slice, probe, i, at, slice->length, values, out);
+    if (at < slice->length) goto full;
+    return 1;
+full:
+    cursor->position = at + 1;
+    cursor->stop = stop;
+    return 0;
+}
+
+static int slices_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {
+    Slices *all = index;
+    for (; cursor->probe < probe->n; cursor->probe++) {
+        int64_t i = cursor->probe;
+        if (probe->lo[i] > probe->hi[i]) continue;
+        int64_t s = cursor->part ? cursor->part - 1 : slices_begin(all, probe->lo[i]);
+        for (; s < all->last && all->slices[s].earliest <= probe->hi[i]; s++) {
+            cursor->part = s + 1;
+            if (out->n >= out->capacity) return 0;
+            if (!slices_one(all->slices + s, probe, i, cursor, out)) return 0;
+            cursor->position = cursor->stop = 0;
+        }
+        cursor->part = 0;
+    }
+    return 1;
+}
+
+/* Stable radix sort of a slice by value; `spare` holds 4 * length int64. */
+static inline void slices_sort(Slice *slice, int64_t *spare) {
+    int64_t n = slice->length, *key = spare, *order = spare + n, *key2 = order + n, *order2 = key2 + n;
+    int64_t all_or = 0, all_and = -1;
+    for (int64_t i = 0; i < n; i++) {
+        key[i] = slice->value[i] ^ INT64_MIN;
+        order[i] = i;
+        all_or |= key[i];
+        all_and &= key[i];
+    }
+    for (int shift = 0; shift < 64; shift += 8) {
+        if ((((all_or ^ all_and) >> shift) & 0xff) == 0) continue;
+        int64_t count[257] = {0};
+        for (int64_t i = 0; i < n; i++) count[((uint64_t)key[i] >> shift & 0xff) + 1]++;
+        for (int d = 0; d < 256; d++) count[d + 1] += count[d];
+        for (int64_t i = 0; i < n; i++) {
+            int64_t to = count[(uint64_t)key[i] >> shift & 0xff]++;
+            key2[to] = key[i];
+            order2[to] = order[i];
+        }
+        int64_t *swap = key; key = key2; key2 = swap;
+        swap = order; order = order2; order2 = swap;
+    }
+    for (int64_t i = 0; i < n; i++) key2[i] = slice->time[order[i]];
+    memcpy(slice->time, key2, n * sizeof(int64_t));
+    for (int64_t i = 0; i < n; i++) key2[i] = slice->row[order[i]];
+    memcpy(slice->row, key2, n * sizeof(int64_t));
+    for (int64_t i = 0; i < n; i++) slice->value[i] = key[i] ^ INT64_MIN;
+    slice->sorted = n;
+}
+#endif
