@@ -58,15 +58,15 @@ class Table(Side):
     def view(self, number: int) -> ColumnView:
         if number == ROW_NUMBER:
             assert self.numbers is not None, "row numbers were not asked for"
-            return ColumnView(self.numbers, -1, self.first)
-        return ColumnView(self.columns[number], -1, self.first)
+            return ColumnView(self.numbers, self.first)
+        return ColumnView(self.columns[number], self.first)
 
     def code_view(self, key: int) -> ColumnView:
-        return ColumnView(self.codes[key], -1, self.first)
+        return ColumnView(self.codes[key], self.first)
 
     @property
     def time_view(self) -> ColumnView:
-        return ColumnView(self.time, -1, self.first)
+        return ColumnView(self.time, self.first)
 
 
 def sortable(values: NDArray[Any]) -> I64:

@@ -1,2 +1,140 @@
-class Window: ...
-class Arrivals: ...
+"""The live window of one stream: its rows by arrival number, and the indexes over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windjoin.kernels.side import ROW_NUMBER, Codes, Side
+from windjoin.kernels.spec import F64, I64, StreamSpec
+from windjoin.pyx.column import ColumnView, Ring
+
+if TYPE_CHECKING:
+    from windjoin.kernels.access import Access
+
+FIRST_ROWS = 256
+LONG_AGO = -(2**63)
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """Rows of one push that can be part of a result, ordered by time."""
+
+    rows: I64  # arrival numbers
+    time: I64
+    columns: list[I64 | F64]
+    codes: list[Codes]
+
+    def take(self, at: NDArray[Any]) -> Arrivals:
+        """Some of them, or all in another order."""
+        return Arrivals(
+            self.rows[at],
+            self.time[at],
+            [column[at] for column in self.columns],
+            [codes[at] for codes in self.codes],
+        )
+
+
+class Window(Side):
+    """Rows [head, tail) by arrival number, in rings that grow and shrink with the window."""
+
+    def __init__(self, spec: StreamSpec, numbered: bool) -> None:
+        super().__init__(spec)
+        self.head = self.tail = 0
+        self.horizon = LONG_AGO
+        self.accesses: list[Access] = []
+        self._time = Ring(np.int64, FIRST_ROWS)
+        self._columns = [Ring(dtype, FIRST_ROWS) for dtype in spec.columns]
+        self._codes = [Ring(np.int32, FIRST_ROWS) for _ in spec.keys]
+        self._numbers = Ring(np.int64, FIRST_ROWS) if numbered else None
+        self._rings = [self._time, *self._columns, *self._codes]
+        if self._numbers is not None:
+            self._rings.append(self._numbers)
+
+    def view(self, number: int) -> ColumnView:
+        if number == ROW_NUMBER:
+            assert self._numbers is not None, "row numbers were not asked for"
+            return self._numbers
+        return self._columns[number]
+
+    def code_view(self, key: int) -> ColumnView:
+        return self._codes[key]
+
+    @property
+    def time_view(self) -> ColumnView:
+        return self._time
+
+    def __len__(self) -> int:
+        return self.tail - self.head
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for rows and indexes."""
+        rings = sum(ring.nbytes for ring in self._rings)
+        pairs = sum(space.nbytes for spaces in self.pair_spaces.values() for space in spaces)
+        return rings + pairs + sum(index.nbytes for index in self.indexes.values())
+
+    def serve(self, access: Access) -> None:
+        """Keep the index of ``access`` from now on; rows that are here already are put into it."""
+        if access.identity in self.indexes:
+            return
+        self.indexes[access.identity] = access.start(self)
+        self.accesses.append(access)
+
+    def append(self, time: I64, columns: list[I64 | F64], codes: list[Codes]) -> None:
+        """Store the rows of one push; those that can match nothing carry a time of long ago."""
+        n = len(time)
+        if self.tail + n - self.head > self._time.capacity:
+            self._resize(self.tail + n - self.head)
+        self._time.put(self.tail, time)
+        for ring, values in zip(self._columns, columns, strict=True):
+            ring.put(self.tail, values)
+        for ring, values in zip(self._codes, codes, strict=True):
+            ring.put(self.tail, values)
+        if self._numbers is not None:
+            self._numbers.put(self.tail, np.arange(self.tail, self.tail + n))
+        self.tail += n
+
+    def insert(self, arrivals: Arrivals) -> None:
+        """Put stored rows into the indexes."""
+        for access in self.accesses:
+            index = self.indexes[access.identity]
+            index.insert(access.values(self, arrivals), arrivals.time, arrivals.rows)
+
+    def expire(self, horizon: int) -> int:
+        """Forget rows with time < ``horizon``; how many left the rings."""
+        if horizon <= self.horizon:
+            return 0
+        self.horizon = horizon
+        head = self._time.first_alive(self.head, self.tail, horizon)
+        gone, self.head = head - self.head, head
+        for index in self.indexes.values():
+            index.expire(horizon)
+        if 8 * (len(self) + FIRST_ROWS) < self._time.capacity:
+            self._resize(2 * len(self))
+        return gone
+
+    def codes_alive(self, key: int) -> Codes:
+        """Codes of a key that rows of the window have; -1 among them."""
+        codes: Codes = self._codes[key].get(self.head, len(self))
+        return codes
+
+    def sweep(self) -> None:
+        """Drop expired rows for good, and composite keys that no row has any more."""
+        for access in self.accesses:
+            live = self.indexes[access.identity].sweep()
+            spaces = self.pair_spaces.get(access.identity, [])
+            for number in reversed(range(len(spaces))):
+                spaces[number].sweep(live)
+                if number:
+                    live = spaces[number].first_codes(spaces[number - 1].n_codes)
+
+    def _resize(self, rows: int) -> None:
+        capacity = FIRST_ROWS
+        while capacity < rows:
+            capacity *= 2
+        for ring in self._rings:
+            ring.resize(capacity, self.head, self.tail)

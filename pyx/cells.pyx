@@ -102,3 +102,7 @@ cdef class ValueCells(Index):
     def sweep(self):
         """Forget empty cells."""
         self.space.sweep(self.lists.sweep())
+
+    @property
+    def n_keys(self):
+        return self.space.used

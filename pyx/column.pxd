@@ -6,3 +6,11 @@ from windjoin.pyx.index cimport Column
 cdef class ColumnView:
     cdef Column column
     cdef object array
+
+
+cdef class Ring(ColumnView):
+    cdef char *slots
+    cdef readonly int64_t capacity
+    cdef readonly int itemsize
+    cdef readonly object dtype
+    cdef int _allocate(self, int64_t capacity) except -1

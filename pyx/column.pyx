@@ -1,19 +1,115 @@
 """One column of a stream as the pipelines see it: an array, or a ring that row numbers wrap in."""
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+import numpy as np
+
+from windjoin.pyx.index cimport out_of_memory, subtract_saturated
 
 
 cdef class ColumnView:
-    """Row r lies at slot ``r & mask``, or at ``r - first`` of a plain array.
+    """Row r lies at slot ``r & mask``, or at ``r - first`` of a plain array."""
 
-    ``bind`` again when the array has moved.
-    """
-
-    def __init__(self, array=None, mask=-1, first=0):
+    def __init__(self, array=None, first=0):
+        """Look at a contiguous int32, int64 or float64 array."""
+        cdef const unsigned char[::1] data
         if array is not None:
-            self.bind(array, mask, first)
+            data = array.view("u1")
+            self.array = array
+            if data.shape[0]:
+                self.column.data = &data[0] - <int64_t>(first * array.itemsize)
+            self.column.mask = -1
 
-    def bind(self, array, mask=-1, first=0):
-        """Look at a contiguous int32, int64 or float64 array from now on."""
-        cdef const unsigned char[::1] data = array.view("u1")
-        self.array = array
-        self.column.data = &data[0] - <int64_t>(first * array.itemsize) if data.shape[0] else NULL
-        self.column.mask = mask
+
+cdef class Ring(ColumnView):
+    """The column of a live window: rows [head, tail), the newest capacity at most."""
+
+    def __init__(self, dtype, int64_t capacity):
+        self.dtype = np.dtype(dtype)
+        self.itemsize = self.dtype.itemsize
+        self._allocate(capacity)
+
+    def __dealloc__(self):
+        free(self.slots)
+
+    @property
+    def nbytes(self):
+        """Bytes allocated."""
+        return self.capacity * self.itemsize
+
+    def put(self, int64_t row, values):
+        """Write values of rows from ``row`` on; the caller has made room."""
+        cdef const unsigned char[::1] data = values.view("u1")
+        cdef int64_t n = data.shape[0] // self.itemsize
+        cdef int64_t at = row & (self.capacity - 1)
+        cdef int64_t first = min(n, self.capacity - at)
+        if n:
+            memcpy(self.slots + at * self.itemsize, &data[0], first * self.itemsize)
+        if n > first:
+            memcpy(self.slots, &data[first * self.itemsize], (n - first) * self.itemsize)
+
+    def get(self, int64_t row, int64_t n):
+        """A copy of the values of rows [row, row + n)."""
+        out = np.empty(n, self.dtype)
+        cdef unsigned char[::1] data = out.view("u1")
+        cdef int64_t at = row & (self.capacity - 1)
+        cdef int64_t first = min(n, self.capacity - at)
+        if n:
+            memcpy(&data[0], self.slots + at * self.itemsize, first * self.itemsize)
+        if n > first:
+            memcpy(&data[first * self.itemsize], self.slots, (n - first) * self.itemsize)
+        return out
+
+    def resize(self, int64_t capacity, int64_t head, int64_t tail):
+        """Move rows [head, tail) to a ring of another size, a power of two."""
+        kept = self.get(head, tail - head)
+        free(self.slots)
+        self._allocate(capacity)
+        self.put(head, kept)
+
+    cdef int _allocate(self, int64_t capacity) except -1:
+        self.slots = <char *>malloc(capacity * self.itemsize)
+        if self.slots == NULL:
+            out_of_memory(b"rows of a window", capacity)
+        self.capacity = capacity
+        self.column.data = self.slots
+        self.column.mask = capacity - 1
+        return 0
+
+    def first_alive(self, int64_t head, int64_t tail, int64_t horizon):
+        """First row of [head, tail) with time >= horizon; of a ring of times."""
+        cdef const int64_t *times = <const int64_t *>self.slots
+        while head < tail and times[head & self.column.mask] < horizon:
+            head += 1
+        return head
+
+
+def judge(const int64_t[::1] times, const uint8_t[::1] bad, int64_t newest, int64_t promised, int64_t lateness):
+    """Which rows come too late, going through them in order of arrival.
+
+    bad: rows with no time, None if there are none
+    newest: greatest time before these rows; promised: no row may be older, whatever the lateness
+    Returns (newest time now, whether times never decrease, mask of late rows or None).
+    """
+    cdef int64_t i, n = times.shape[0], last = INT64_MIN, watermark
+    cdef bint any_late = False, ordered = True
+    cdef uint8_t[::1] late = None
+    mask = None
+    for i in range(n):
+        if bad is not None and bad[i]:
+            continue
+        if newest != INT64_MIN:
+            watermark = max(subtract_saturated(newest, lateness), promised)
+        else:
+            watermark = promised
+        if times[i] < watermark:
+            if mask is None:
+                mask = np.zeros(n, np.bool_)
+                late = mask.view(np.uint8)
+            late[i] = True
+            continue
+        newest = max(newest, times[i])
+        ordered = ordered and times[i] >= last
+        last = times[i]
+    return newest, ordered, mask

@@ -26,3 +26,12 @@ cdef class Index:
     def expire(self, horizon):
         """Forget, now or later, rows with time < ``horizon``."""
         raise NotImplementedError(f"{type(self).__name__} does not forget")
+
+    def sweep(self):
+        """Drop expired rows for good; an index of key codes returns one byte per code: still there."""
+        raise NotImplementedError(f"{type(self).__name__} does not sweep")
+
+    @property
+    def n_keys(self):
+        """Keys of its own that only a sweep makes free again."""
+        return 0

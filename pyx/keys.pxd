@@ -13,7 +13,7 @@ cdef extern from "keys.h" nogil:
 cdef class KeySpace:
     cdef Entry *table
     cdef uint64_t wrap
-    cdef int64_t used
+    cdef readonly int64_t used
     cdef int32_t *vacant
     cdef int64_t n_vacant
     cdef readonly int64_t n_codes

@@ -72,6 +72,16 @@ cdef class KeySpace:
                     self._reinsert(old[i])
             free(old)
 
+    def first_codes(self, int64_t n):
+        """Of a space of pairs: one byte per code below ``n``, whether it is the first of a pair."""
+        cdef object flags = bytearray(n)
+        cdef uint8_t[::1] out = flags
+        cdef int64_t i
+        for i in range(<int64_t>self.wrap + 1):
+            if self.table[i].code >= 0:
+                out[self.table[i].key >> 32] = 1
+        return flags
+
     cdef void _reinsert(self, Entry entry) noexcept nogil:
         cdef uint64_t at = mix64(<uint64_t>entry.key) & self.wrap
         while self.table[at].code >= 0:

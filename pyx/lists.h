@@ -7,6 +7,8 @@
  */
 #ifndef WINDJOIN_LISTS_H
 #define WINDJOIN_LISTS_H
+#include <string.h>
+
 #include "hop.h"
 #include "isa.h"
 
@@ -34,13 +36,10 @@ static inline int64_t lists_search(const int64_t *time, int64_t from, int64_t le
     return from;
 }
 
-/* The hint, or if windows moved back or far ahead, where the first row of the window may be. */
+/* The hint; or, if the window moved back, where the first of its rows is. */
 static inline int64_t lists_begin(const List *list, const int64_t *time, int64_t lo) {
     int64_t hint = list->hint;
-    if (hint > 0 && time[hint - 1] >= lo) return lists_search(time, 0, hint, lo);
-    if (hint + 16 < list->length && time[hint + 16] < lo)
-        return lists_search(time, hint + 16, list->length, lo);
-    return hint;
+    return hint > 0 && time[hint - 1] >= lo ? lists_search(time, 0, hint, lo) : hint;
 }
 
 #define LISTS_PREFETCH_HEAD 24
@@ -51,8 +50,12 @@ static inline void lists_prefetch(const Lists *all, const Probe *probe, int64_t 
         __builtin_prefetch(all->lists + probe->code[i + LISTS_PREFETCH_HEAD]);
     if (i + LISTS_PREFETCH_BODY < probe->n && probe->code[i + LISTS_PREFETCH_BODY] >= 0) {
         const List *list = all->lists + probe->code[i + LISTS_PREFETCH_BODY];
-        __builtin_prefetch(all->time + list->offset + list->hint);
-        __builtin_prefetch(all->row + list->offset + list->hint);
+        const int64_t *time = all->time + list->offset + list->hint;
+        const int64_t *row = all->row + list->offset + list->hint;
+        __builtin_prefetch(time);
+        __builtin_prefetch(time + 7);
+        __builtin_prefetch(row);
+        __builtin_prefetch(row + 7);
     }
 }
 
@@ -82,13 +85,14 @@ static inline void lists_prefetch(const Lists *all, const Probe *probe, int64_t 
                 }                                                                                  \
                 WINDOW(time, at, length, lo, hi, before, within);                                  \
                 if (!found) {                                                                      \
-                    list->hint = (int32_t)(at + before);                                           \
-                    found = before < 8;                                                            \
+                    if (before == 8) at = lists_search(time, at + 8, length, lo);                  \
+                    list->hint = (int32_t)(before == 8 ? at : at + before);                        \
+                    if (before == 8) continue;                                                     \
+                    found = 1;                                                                     \
                 }                                                                                  \
-                for (int k = 0; k < 8; k++) out->row[n + k] = row[at + before + k];                \
+                memcpy(out->row + n, row + at + before, 64);                                       \
                 for (int k = 0; k < 8; k++) out->probe[n + k] = (int32_t)i;                        \
-                if (out->time)                                                                     \
-                    for (int k = 0; k < 8; k++) out->time[n + k] = time[at + before + k];          \
+                if (out->time) memcpy(out->time + n, time + at + before, 64);                      \
                 n += within > before ? within - before : 0;                                        \
                 if (within < 8) break;                                                             \
                 at += 8;                                                                           \

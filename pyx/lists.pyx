@@ -11,6 +11,9 @@ cdef extern from "lists.h" nogil:
     int64_t lists_search(const int64_t *time, int64_t start, int64_t length, int64_t lo)
     void lists_load(Lists *all, int64_t n, const int32_t *code, const int64_t *time, int64_t first)
 
+cdef extern from "memory.h" nogil:
+    int64_t *grown_array(int64_t *old, int64_t used, int64_t n)
+
 
 cdef int FIRST_CLASS = 2  # the smallest list holds 2 ** 2 rows
 
@@ -162,18 +165,18 @@ cdef class KeyLists(Index):
 
     cdef int _need_arena(self, int64_t n) except -1 nogil:
         cdef int64_t room
-        cdef void *grown
+        cdef int64_t *grown
         if n <= self.arena_room and self.all.time != NULL:
             return 0
         room = n if self.all.time == NULL else max(n, self.arena_room + (self.arena_room >> 1))
-        grown = realloc(self.all.time, (room + SLACK) * sizeof(int64_t))
+        grown = grown_array(self.all.time, self.arena_used, room + SLACK)
         if grown == NULL:
             out_of_memory(b"rows of an equality index", room)
-        self.all.time = <int64_t *>grown
-        grown = realloc(self.all.row, (room + SLACK) * sizeof(int64_t))
+        self.all.time = grown
+        grown = grown_array(self.all.row, self.arena_used, room + SLACK)
         if grown == NULL:
             out_of_memory(b"rows of an equality index", room)
-        self.all.row = <int64_t *>grown
+        self.all.row = grown
         self.arena_room = room
         return 0
 

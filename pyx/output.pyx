@@ -8,8 +8,8 @@ import numpy as np
 from windjoin.pyx.index cimport SLACK, out_of_memory
 
 
-cdef extern from "output.h" nogil:
-    int64_t *new_chunk(int64_t n)
+cdef extern from "memory.h" nogil:
+    int64_t *new_array(int64_t n)
 
 
 cdef int64_t SMALL_CHUNK = 1 << 13
@@ -29,7 +29,7 @@ cdef int64_t *_take(int64_t rows) except NULL nogil:
                 n_spare -= 1
                 block = spare[n_spare]
     if block == NULL:
-        block = new_chunk(rows + SLACK)
+        block = new_array(rows + SLACK)
     if block == NULL:
         out_of_memory(b"results", rows)
     return block

@@ -14,6 +14,7 @@ import numpy as np
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.index cimport SLACK, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
+from windjoin.pyx.lists cimport KeyLists, List
 from windjoin.pyx.output cimport Chunk, Output
 
 
@@ -123,6 +124,8 @@ cdef class Pipeline:
     cdef int n_hops
     cdef Hop *hops
     cdef Partials start
+    cdef int32_t *start_codes  # of the first hop, where the start rows come key by key
+    cdef bint codes_given
     cdef list _alive  # everything the C structs point at
     cdef Output out
     cdef int64_t pulse
@@ -140,6 +143,7 @@ cdef class Pipeline:
         memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
         memset(&self.start, 0, sizeof(Partials))
         self._alive = [time]
+        self.start_codes = <int32_t *>_room(block, 4)
         self.start.row[stream] = <int64_t *>_room(block, 8)
         self.start.latest = <int64_t *>_room(block, 8)
         self.start.deadline = <int64_t *>_room(block, 8)
@@ -149,6 +153,7 @@ cdef class Pipeline:
         for h in range(self.n_hops):
             _free_hop(self.hops + h)
         free(self.hops)
+        free(self.start_codes)
         _free_partials(&self.start)
 
     def add_hop(self, int stream, int64_t window, Index index, codes=(), spaces=(), range_=None, filters=()):
@@ -191,6 +196,11 @@ cdef class Pipeline:
         hop.pairs.row = <int64_t *>_room(self.block, 8)
         if self.n_hops > 1:
             self._carry_on(self.hops + self.n_hops - 2)
+
+    @property
+    def nbytes(self):
+        """Bytes of the blocks of all hops, about."""
+        return self.block * (28 + self.n_hops * (76 + 8 * self.n_hops))
 
     cdef int _carry_on(self, Hop *hop) except -1:
         """A hop that another one follows needs times, and room for longer partial results."""
@@ -266,6 +276,51 @@ cdef class Pipeline:
             for h in range(self.n_hops)
         ]
 
+    def run_lists(self, KeyLists lists, Output out):
+        """The same for all rows of an index on the start stream, key after key.
+
+        The first hop must ask by the key of that index: then its lists are read one after the other.
+        """
+        cdef int64_t code, at, taken
+        cdef List *entry
+        self.out = out
+        self.start.n = 0
+        with nogil:
+            for code in range(lists.all.n_lists):
+                entry = lists.all.lists + code
+                at = 0
+                while at < entry.length:
+                    taken = min(self.block - self.start.n, entry.length - at)
+                    self._take(lists, entry, at, taken, <int32_t>code)
+                    at += taken
+                    if self.start.n == self.block:
+                        self._hops_from_start()
+                        self.start.n = 0
+            self._hops_from_start()
+
+    cdef void _take(
+        self, KeyLists lists, List *entry, int64_t at, int64_t n, int32_t code
+    ) noexcept nogil:
+        """Append rows of one list to the block of start rows."""
+        cdef int64_t place = self.start.n, k
+        cdef int64_t *row = self.start.row[self.stream] + place
+        cdef int64_t *latest = self.start.latest + place
+        memcpy(row, lists.all.row + entry.offset + at, n * sizeof(int64_t))
+        memcpy(latest, lists.all.time + entry.offset + at, n * sizeof(int64_t))
+        for k in range(n):
+            self.start_codes[place + k] = code
+        self.start.n += n
+
+    cdef int _hops_from_start(self) except -1 nogil:
+        cdef int64_t k
+        for k in range(self.start.n):
+            self.start.deadline[k] = add_saturated(self.start.latest[k], self.window)
+        self.codes_given = True
+        self._hop(0, &self.start)
+        self.codes_given = False
+        self.started += self.start.n
+        return 0
+
     cdef int _run(self) except -1 nogil:
         cdef const int64_t *time = <const int64_t *>self.time.column.data
         cdef int64_t mask = self.time.column.mask
@@ -306,7 +361,9 @@ cdef class Pipeline:
         cdef int64_t i
         hop.asked += block.n
         bounds(block, hop.window, hop.lo, hop.hi)
-        if hop.n_codes:
+        if hop.n_codes and self.codes_given and block == &self.start:
+            memcpy(hop.codes, self.start_codes, block.n * sizeof(int32_t))
+        elif hop.n_codes:
             gather_codes(hop.code[0], block.row[hop.code_stream[0]], block.n, hop.codes)
         for part in range(1, hop.n_codes):
             gather_codes(hop.code[part], block.row[hop.code_stream[part]], block.n, hop.more_codes)

@@ -98,6 +98,9 @@ cdef class TimeSlices(Index):
             _free_slice(all.slices + all.first)
             all.first += 1
 
+    def sweep(self):
+        """Nothing is left to do: slices go as they expire."""
+
     cdef void _put(self, Slice *piece, int64_t time, int64_t row, int64_t value) noexcept nogil:
         piece.time[piece.length] = time
         piece.row[piece.length] = row

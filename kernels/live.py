@@ -1,0 +1,192 @@
+"""Join streams as their rows arrive: every push returns the results that it completes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from windjoin.kernels.hops import pipeline
+from windjoin.kernels.keys import new_space
+from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.side import Codes
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
+from windjoin.kernels.statistics import Statistics, unseen
+from windjoin.kernels.window import LONG_AGO, Arrivals, Window
+from windjoin.pyx.column import judge
+from windjoin.pyx.keys import KeySpace
+from windjoin.pyx.output import Output
+from windjoin.pyx.pipeline import Pipeline
+
+SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened to the rows of one stream."""
+
+    rows_in: int = 0
+    unusable: int = 0  # fail where=, or have a null operand: they can match nothing
+    late: int = 0
+    expired: int = 0
+
+
+@dataclass(slots=True)
+class Pushed:
+    """What one push led to."""
+
+    rows: list[I64]  # per stream, arrival numbers of the members of every result
+    late: Bools | None  # mask over the pushed rows
+
+
+@dataclass
+class _Clock:
+    """How far a stream has come."""
+
+    newest: int = LONG_AGO
+    promised: int = LONG_AGO
+    lateness: int = 0
+
+    @property
+    def watermark(self) -> int:
+        """No row older than this will be taken any more."""
+        if self.newest == LONG_AGO:
+            return self.promised
+        return max(self.newest - self.lateness, self.promised)
+
+
+class LiveJoin:
+    """State and hops of one continuous join; not for two threads at a time."""
+
+    def __init__(
+        self, spec: JoinSpec, lateness: int = 0, statistics: Statistics | None = None
+    ) -> None:
+        self.spec = spec
+        numbered = {s for pair in spec.distinct for s in pair}
+        self.windows = [Window(stream, s in numbered) for s, stream in enumerate(spec.streams)]
+        self.clocks = [_Clock(lateness=lateness) for _ in spec.streams]
+        self.counts = [Counts() for _ in spec.streams]
+        self.results = 0
+        self.orders: list[Order] = []
+        self.pipelines: list[Pipeline] = []
+        self._spaces: dict[int, KeySpace] = {}
+        for stream in spec.streams:
+            for kind, space in zip(stream.keys, stream.spaces, strict=True):
+                self._spaces.setdefault(space, new_space(kind))
+        self._sweep_at = SWEEP_AT
+        self._plan(statistics or unseen(spec))
+
+    def _plan(self, statistics: Statistics) -> None:
+        for start in range(len(self.spec.streams)):
+            order = best_order(self.spec, statistics, start)
+            for step in order.steps:
+                self.windows[step.stream].serve(step.access)
+            self.orders.append(order)
+        self.pipelines = [pipeline(self.spec, order, self.windows) for order in self.orders]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for windows, indexes, keys and the blocks of the hops."""
+        return (
+            sum(window.nbytes for window in self.windows)
+            + sum(space.nbytes for space in self._spaces.values())
+            + sum(one.nbytes for one in self.pipelines)
+        )
+
+    @property
+    def comparisons(self) -> int:
+        """Candidates looked at so far."""
+        return sum(hop["proposed"] for one in self.pipelines for hop in one.measured())
+
+    def push(self, stream: int, rows: Rows, bad: Bools | None = None) -> Pushed:
+        """Join newly arrived rows with all that is here, then keep them.
+
+        bad: rows that have no time; they get an arrival number and nothing else.
+        """
+        clock, window, counts = self.clocks[stream], self.windows[stream], self.counts[stream]
+        newest, ordered, late = judge(
+            rows.time,
+            None if bad is None else bad.view(np.uint8),
+            clock.newest,
+            clock.promised,
+            clock.lateness,
+        )
+        clock.newest = newest
+        usable = rows.usable
+        if late is not None:
+            counts.late += int(late.sum())
+            usable = ~late if usable is None else usable & ~late
+        first = window.tail
+        n = len(rows)
+        counts.rows_in += n
+        codes = [
+            self._spaces[space].encode(key, usable)
+            for key, space in zip(rows.keys, window.spec.spaces, strict=True)
+        ]
+        found = self._store_and_join(stream, rows, codes, usable, first, ordered)
+        self._expire()
+        return Pushed(found, late)
+
+    def _store_and_join(
+        self,
+        stream: int,
+        rows: Rows,
+        codes: list[Codes],
+        usable: Bools | None,
+        first: int,
+        ordered: bool,
+    ) -> list[I64]:
+        window = self.windows[stream]
+        n = len(rows)
+        time = rows.time
+        if usable is not None:
+            time = np.where(usable, time, LONG_AGO)
+        window.append(time, rows.columns, codes)
+        arrivals = Arrivals(np.arange(first, first + n), rows.time, rows.columns, codes)
+        if usable is not None:
+            self.counts[stream].unusable += n - int(usable.sum())
+            arrivals = arrivals.take(np.flatnonzero(usable))
+        if not ordered:
+            arrivals = arrivals.take(np.argsort(arrivals.time, kind="stable"))
+        output = Output(len(self.windows))
+        self.pipelines[stream].run_rows(arrivals.rows, output)
+        window.insert(arrivals)
+        self.results += len(output)
+        return output.finish()
+
+    def advance(self, stream: int, time: int) -> None:
+        """Nothing of a stream before ``time`` will come any more."""
+        clock = self.clocks[stream]
+        clock.promised = max(clock.promised, time)
+        self._expire()
+
+    def _expire(self) -> None:
+        """Forget what no row to come can reach; sweep keys when they have doubled."""
+        watermarks = [clock.watermark for clock in self.clocks]
+        for s, window in enumerate(self.windows):
+            others = min(w for k, w in enumerate(watermarks) if k != s)
+            if others != LONG_AGO:
+                horizon = max(others - window.spec.window, LONG_AGO)
+                self.counts[s].expired += window.expire(horizon)
+        if self._keys_held() > self._sweep_at:
+            self._sweep()
+            self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())
+
+    def _keys_held(self) -> int:
+        held = sum(space.used for space in self._spaces.values())
+        for window in self.windows:
+            held += sum(index.n_keys for index in window.indexes.values())
+        return held
+
+    def _sweep(self) -> None:
+        live = {
+            number: np.zeros(space.n_codes, np.uint8) for number, space in self._spaces.items()
+        }
+        for window in self.windows:
+            window.sweep()
+            for key, space in enumerate(window.spec.spaces):
+                codes = window.codes_alive(key)
+                live[space][codes[codes >= 0]] = 1
+        for number, flags in live.items():
+            self._spaces[number].sweep(flags)
+

@@ -1,0 +1,35 @@
+/* Memory for large arrays lies on huge pages: first touch costs a tenth, and random reads do not
+ * miss the TLB. */
+#ifndef WINDJOIN_MEMORY_H
+#define WINDJOIN_MEMORY_H
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#define HUGE_PAGE ((size_t)1 << 21)
+
+/* n int64; to be freed with free(). */
+static inline int64_t *new_array(int64_t n) {
+    size_t bytes = (size_t)n * sizeof(int64_t);
+    if (bytes < HUGE_PAGE / 2) return malloc(bytes ? bytes : 8);
+    bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    void *array = aligned_alloc(HUGE_PAGE, bytes);
+#ifdef MADV_HUGEPAGE
+    if (array) madvise(array, bytes, MADV_HUGEPAGE);
+#endif
+    return array;
+}
+
+/* A larger array with the first `used` elements of the old one, which is freed; NULL: no memory, and
+ * the old one stays. */
+static inline int64_t *grown_array(int64_t *old, int64_t used, int64_t n) {
+    int64_t *array = new_array(n);
+    if (!array) return NULL;
+    if (old) memcpy(array, old, (size_t)used * sizeof(int64_t));
+    free(old);
+    return array;
+}
+#endif
