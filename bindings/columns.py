@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 from numpy.typing import NDArray
-
 from windjoin import exact
 from windjoin.kinds import Kind, kind_of, value_type
 

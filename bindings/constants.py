@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
 from windjoin.durations import is_duration, parse_duration
 from windjoin.errors import QueryError
 from windjoin.kinds import BINARY, BOOL, FLOAT, TEXT, UNIT_STEPS, Kind
 
 _SECOND_STEPS = [UNIT_STEPS[unit] for unit in ("s", "ms", "us", "ns")]
-_NUMPY_UNITS = {"W": "w", "D": "d", "h": "h", "m": "m", "s": "s", "ms": "ms", "us": "us", "ns": "ns"}
+_NUMPY_UNITS = {"W": "w", "D": "d"} | {unit: unit for unit in ("h", "m", "s", "ms", "us", "ns")}
 _EPOCH = date(1970, 1, 1).toordinal()
 
 

@@ -1,4 +1,4 @@
-"""Lengths of time: ``"10s"``, ``"1h30m"``, ``timedelta``, ``np.timedelta64`` -> whole nanoseconds."""
+"""Lengths of time: ``"10s"``, ``"1h30m"``, ``timedelta``, ``np.timedelta64``, in nanoseconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
 from windjoin.errors import QueryError
 
 NANOSECONDS = {

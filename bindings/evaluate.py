@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-
 from windjoin import exact
 from windjoin.checking import Typed
 from windjoin.columns import Values, load

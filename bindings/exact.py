@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
 from windjoin.kinds import INT64_MAX, INT64_MIN, UINT64_MAX
 
 Integers = NDArray[Any]  # int64, uint64 or Python integers
@@ -51,9 +50,9 @@ def narrowed(values: Integers) -> Integers:
     if values.dtype == np.int64:
         return values
     low, high = interval(values)
-    if INT64_MIN <= low and high <= INT64_MAX:
+    if low >= INT64_MIN and high <= INT64_MAX:
         return values.astype(np.int64)
-    if values.dtype == object and 0 <= low and high <= UINT64_MAX:
+    if values.dtype == object and low >= 0 and high <= UINT64_MAX:
         return values.astype(np.uint64)
     return values
 
@@ -64,7 +63,7 @@ def _combine(
     """``operation`` in int64 if operands and results fit, else in Python integers."""
     left, right = narrowed(left), narrowed(right)
     small = left.dtype == np.int64 and right.dtype == np.int64
-    if small and INT64_MIN <= low and high <= INT64_MAX:
+    if small and low >= INT64_MIN and high <= INT64_MAX:
         return np.asarray(operation(left, right))
     return narrowed(np.asarray(operation(left.astype(object), right.astype(object)), object))
 
@@ -115,7 +114,7 @@ def to_float(values: Integers) -> NDArray[np.float64]:
     if values.dtype != object:
         return values.astype(np.float64)
     low, high = interval(values)
-    if -_LARGEST <= low and high <= _LARGEST:
+    if low >= -_LARGEST and high <= _LARGEST:
         return values.astype(np.float64)
     beyond = (values > _LARGEST).astype(np.bool_) | (values < -_LARGEST).astype(np.bool_)
     ends = np.where((values > 0).astype(np.bool_), np.inf, -np.inf)
@@ -127,15 +126,13 @@ def compare(operator: Order, left: Integers, right: Integers) -> Bools:
     return np.asarray(COMPARE[operator](left, right)).astype(np.bool_)
 
 
-def compare_with_float(
-    operator: Order, integers: Integers, doubles: NDArray[np.float64]
-) -> Bools:
+def compare_with_float(operator: Order, integers: Integers, doubles: NDArray[np.float64]) -> Bools:
     """``integers <operator> doubles`` as real numbers; NaN gives anything."""
     integers = narrowed(integers)
     if integers.dtype == object:  # Python compares its integers with its floats exactly
         return np.asarray(COMPARE[operator](integers, doubles.astype(object))).astype(np.bool_)
     low, high = interval(integers)
-    if -_EXACT_DOUBLE <= low and high <= _EXACT_DOUBLE:
+    if low >= -_EXACT_DOUBLE and high <= _EXACT_DOUBLE:
         return np.asarray(COMPARE[operator](integers.astype(np.float64), doubles))
     unsigned = integers.dtype == np.uint64
     if operator in ("==", "!="):

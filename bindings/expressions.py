@@ -14,7 +14,6 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
-
 from windjoin.durations import Duration
 from windjoin.errors import QueryError
 
@@ -25,7 +24,8 @@ NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 # how tightly a form of text binds; the higher, the tighter
 _COMPARE, _OR, _AND, _SUM, _PRODUCT, _UNARY, _ATOM = range(7)
-_LEVEL = {"|": _OR, "&": _AND, "+": _SUM, "-": _SUM} | dict.fromkeys(("*", "/", "//", "%"), _PRODUCT)
+_LEVEL = {"|": _OR, "&": _AND, "+": _SUM, "-": _SUM}
+_LEVEL |= dict.fromkeys(("*", "/", "//", "%"), _PRODUCT)
 
 _CONSTANTS = (
     bool, int, float, str, bytes, Decimal, datetime, date, time, timedelta,

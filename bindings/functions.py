@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from windjoin.errors import DataError, QueryError
 from windjoin.expressions import Udf
 

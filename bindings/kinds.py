@@ -1,9 +1,9 @@
 """What a value means, apart from how Arrow lays it out.
 
-Integers, decimals, dates, times, timestamps and durations are all *mantissa times step*: an int64 (or
-wider) integer that counts units.  ``decimal(10, 2)`` counts hundredths, ``timestamp[ms]``
-thousandths of a second.  One rule then serves them all: steps divide each other, so two of them are
-compared exactly by counting both in the finer unit.
+Integers, decimals, dates, times, timestamps and durations are all *mantissa times step*: an int64
+(or wider) integer that counts units.  ``decimal(10, 2)`` counts hundredths, ``timestamp[ms]``
+thousandths of a second.  One rule then serves them all: steps divide each other, so two of them
+are compared exactly by counting both in the finer unit.
 """
 
 from __future__ import annotations

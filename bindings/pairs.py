@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-
 from windjoin.errors import QueryError
 from windjoin.expressions import PairFunction
 

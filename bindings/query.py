@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from windjoin.errors import QueryError, hint, quoted
-from windjoin.expressions import Alias, Between, Binary, Column, Comparison, Expression
-from windjoin.expressions import PairFunction, Udf, Unary, conjuncts
+from windjoin.expressions import (
+    Alias,
+    Between,
+    Binary,
+    Column,
+    Comparison,
+    Expression,
+    PairFunction,
+    Udf,
+    Unary,
+    conjuncts,
+)
 from windjoin.streams import Stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
     from windjoin.binding import BoundQuery
 
 Closed = Literal["both", "right"]
@@ -53,7 +62,7 @@ def join(
     """Join 2 to 16 streams on conditions that must all hold, inside their windows.
 
     ``on``: one condition or several; ``&`` between conditions is the same as a list.
-    ``select``: the columns (or expressions with ``.alias``) of the result; all columns if not given.
+    ``select``: the columns (or expressions with ``.alias``) of the result; all if not given.
     ``closed``: whether a row exactly one window older than the newest still joins ("both") or not
     ("right").
     ``cross``: allow streams that no condition connects.

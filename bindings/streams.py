@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-
 from windjoin.durations import NANOSECONDS, SPELLINGS, Duration, parse_duration
 from windjoin.errors import QueryError
 from windjoin.expressions import Column, Expression, conjuncts
