@@ -62,14 +62,12 @@ def check(expression: Expression, schemas: Schemas) -> Typed:
         return Typed(expression, kind, value=value)
     if isinstance(expression, Column):
         return Typed(expression, kind_of(column_type(expression, schemas)))
+    parts = tuple(check(part, schemas) for part in expression.parts)
     if isinstance(expression, PairFunction):
         from windjoin.pairs import definition
 
-        left, right = expression.parts
-        types = _measured_type(left, schemas), _measured_type(right, schemas)
-        parts = (check(left, schemas), check(right, schemas))
-        return Typed(expression, definition(expression).check(expression, *types), parts)
-    parts = tuple(check(part, schemas) for part in expression.parts)
+        left, right = (_measured_type(part, schemas) for part in expression.parts)
+        return Typed(expression, definition(expression).check(expression, left, right), parts)
     if isinstance(expression, Alias):
         return Typed(expression, parts[0].kind, parts)
     parts = _with_durations(expression, parts)
@@ -92,7 +90,8 @@ def column_type(column: Column, schemas: Schemas) -> pa.DataType:
     schema = schemas[column.stream]
     found = schema.get_all_field_indices(column.name)
     if len(found) == 1:
-        return schema.field(found[0]).type
+        arrow: pa.DataType = schema.field(found[0]).type
+        return arrow
     if found:
         raise SchemaError(
             f"stream {column.stream!r} has {len(found)} columns called {column.name!r};"

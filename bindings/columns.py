@@ -47,13 +47,14 @@ def one_chunk(column: Any) -> Any:
 
 def _decoded(column: Any, plain: pa.DataType) -> Any:
     while isinstance(column.type, pa.BaseExtensionType):
-        storage = column.type.storage_type
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        column = pa.chunked_array([chunk.storage for chunk in chunks], storage)
+        chunks: Any = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        storages: list[Any] = [chunk.storage for chunk in chunks]
+        storage: Any = column.type.storage_type
+        column = pa.chunked_array(storages, storage)
     if pat.is_run_end_encoded(column.type):
         import pyarrow.compute as pc
 
-        column = pc.run_end_decode(column)
+        column = pc.call_function("run_end_decode", [column])
     return column if column.type == plain else column.cast(plain)
 
 

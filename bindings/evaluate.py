@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,7 @@ def evaluate(typed: Typed, fetch: Fetch) -> Values:
     if isinstance(node, PairFunction):
         from windjoin.pairs import definition
 
-        return definition(node).evaluate(node, *(fetch(part) for part in node.parts))
+        return definition(node).evaluate(node, *(fetch(cast(Column, part)) for part in node.parts))
     parts = [evaluate(part, fetch) for part in typed.parts]
     if isinstance(node, Alias):
         return parts[0]
@@ -172,7 +172,8 @@ def _compared(operator: Any, left: Values, right: Values) -> Values:
     elif families == ("integer", "float"):
         data = exact.compare_with_float(operator, left.data, right.data)
     elif families == ("float", "integer"):
-        data = exact.compare_with_float(MIRRORED[operator], right.data, left.data)
+        mirrored = cast(exact.Order, MIRRORED[operator])
+        data = exact.compare_with_float(mirrored, right.data, left.data)
     else:
         data = np.asarray(exact.COMPARE[operator](doubles(left), doubles(right)))
     return Values(BOOL, data, valid)

@@ -14,9 +14,10 @@ from windjoin.expressions import Udf
 
 @lru_cache(maxsize=256)
 def _compiled(function: Callable[..., Any]) -> Any:
-    from numba import vectorize
+    import numba
 
-    return vectorize(nopython=True)(function)
+    compiler: Any = numba.vectorize
+    return compiler(nopython=True)(function)
 
 
 def vectorized(node: Udf, arguments: list[NDArray[Any]]) -> NDArray[np.bool_]:

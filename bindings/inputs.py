@@ -30,7 +30,7 @@ def as_table(source: Any, stream: str) -> pa.Table:
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         shown = repr(str(source)) if isinstance(source, (str, Path)) else type(source).__name__
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
             f"stream {stream!r}: {shown} cannot be read as a table: {reason}"
         ) from error
@@ -48,9 +48,8 @@ def _converted(source: Any, stream: str) -> pa.Table:
         return _read(Path(source), stream)
     if isinstance(source, Mapping):
         return pa.table(dict(source))
-    if isinstance(source, (list, tuple)) and source:
-        if all(isinstance(batch, pa.RecordBatch) for batch in source):
-            return pa.Table.from_batches(source)
+    if isinstance(source, list) and source and isinstance(source[0], pa.RecordBatch):
+        return pa.Table.from_batches(source)
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "index"):
         return _from_pandas(source)
     if hasattr(source, "__arrow_c_stream__"):

@@ -77,7 +77,6 @@ class Kind:
 
 BOOL, FLOAT, TEXT, BINARY = Kind("bool"), Kind("float"), Kind("text"), Kind("binary")
 INTEGER, NULL, NESTED = Kind("integer"), Kind("null"), Kind("nested")
-_INT32 = {"low": -(2**31), "high": 2**31 - 1}
 
 
 def value_type(arrow: pa.DataType) -> pa.DataType:
@@ -111,11 +110,11 @@ def kind_of(arrow: pa.DataType) -> Kind:
     if pat.is_duration(arrow):
         return Kind("duration", UNIT_STEPS[arrow.unit])
     if pat.is_time32(arrow):
-        return Kind("time", UNIT_STEPS[arrow.unit], **_INT32)
+        return Kind("time", UNIT_STEPS[arrow.unit], low=-(2**31), high=2**31 - 1)
     if pat.is_time64(arrow):
         return Kind("time", UNIT_STEPS[arrow.unit])
     if pat.is_date32(arrow):
-        return Kind("date", UNIT_STEPS["d"], **_INT32)
+        return Kind("date", UNIT_STEPS["d"], low=-(2**31), high=2**31 - 1)
     if pat.is_date64(arrow):
         return Kind("date", UNIT_STEPS["ms"])
     for test, kind in _SIMPLE:
@@ -140,10 +139,11 @@ _SIMPLE: list[tuple[Any, Kind]] = [
 
 def arrow_type(kind: Kind) -> pa.DataType:
     """The Arrow type in which computed values of ``kind`` leave."""
-    unit = STEP_UNITS.get(kind.step, "s")
+    unit: Any = STEP_UNITS.get(kind.step, "s")
     unit = unit if unit in ("s", "ms", "us", "ns") else "s"
     if kind.family == "timestamp":
-        return pa.timestamp(unit, tz=kind.zone)
+        zoned: pa.DataType = pa.timestamp(unit, tz=kind.zone)
+        return zoned
     if kind.family == "duration":
         return pa.duration(unit)
     if kind.family == "decimal":

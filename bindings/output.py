@@ -28,7 +28,7 @@ Fetch = Callable[[int, list[str], I64], list[Any]]
 class OutputColumn:
     """One column of the result; ``typed`` is None for a column passed through as it is."""
 
-    field: pa.Field
+    field: Any  # pyarrow.Field
     source: Expression
     typed: Typed | None
 
@@ -96,7 +96,7 @@ def table_fetch(tables: Sequence[pa.Table]) -> Fetch:
     """Row numbers served from whole tables, one for each stream."""
 
     def fetch(stream: int, names: list[str], rows: I64) -> list[Any]:
-        indices = pa.array(rows)
+        indices: Any = pa.array(rows)
         return [tables[stream].column(name).take(indices) for name in names]
 
     return fetch
@@ -139,9 +139,9 @@ def _computed(item: OutputColumn, column: Callable[[Column], Any]) -> Any:
     if item.typed.kind.family == "decimal":
         largest = 10**arrow.precision - 1
         mantissas = _fitting(item, mantissas, values, -largest, largest)
-        data = words(mantissas, arrow.bit_width // 64).data
-        valid = None if values.valid is None else np.packbits(values.valid, bitorder="little")
-        buffers = [None if valid is None else pa.py_buffer(valid), pa.py_buffer(data)]
+        data: Any = words(mantissas, arrow.bit_width // 64).data
+        mask: Any = None if values.valid is None else np.packbits(values.valid, bitorder="little")
+        buffers = [None if mask is None else pa.py_buffer(mask), pa.py_buffer(data)]
         return pa.Array.from_buffers(arrow, len(mantissas), buffers)
     mantissas = _fitting(item, mantissas, values, INT64_MIN, INT64_MAX).astype(np.int64, copy=False)
     return pa.array(mantissas, pa.int64(), mask=missing).view(arrow)
