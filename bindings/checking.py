@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -70,7 +71,7 @@ def check(expression: Expression, schemas: Schemas) -> Typed:
         return Typed(expression, definition(expression).check(expression, left, right), parts)
     if isinstance(expression, Alias):
         return Typed(expression, parts[0].kind, parts)
-    parts = _with_durations(expression, parts)
+    parts = _with_decimals(expression, _with_durations(expression, parts))
     return Typed(expression, _RULES[type(expression)](_Context(expression, parts, schemas)), parts)
 
 
@@ -151,6 +152,21 @@ def _as_duration(part: Typed, node: Expression) -> Typed:
         kind, value = duration_value(part.value)
     except QueryError as error:
         raise SchemaError(f"`{node!r}`: {error}") from None
+    return Typed(part.node, kind, value=value)
+
+
+def _with_decimals(node: Expression, parts: tuple[Typed, ...]) -> tuple[Typed, ...]:
+    """Read constant floats that are compared with decimals as they are written: 0.1 is 1/10."""
+    compared = isinstance(node, (Comparison, Between))
+    if compared and any(part.kind.family == "decimal" for part in parts):
+        return tuple(_as_decimal(part) for part in parts)
+    return parts
+
+
+def _as_decimal(part: Typed) -> Typed:
+    if not isinstance(part.node, Constant) or part.kind.family != "float":
+        return part
+    kind, value = constant_value(Decimal(repr(part.value)))
     return Typed(part.node, kind, value=value)
 
 
