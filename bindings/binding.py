@@ -1,0 +1,213 @@
+"""A query bound to its streams' schemas: what the kernels are told, and rows ready for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from windjoin.checking import Typed, column_type
+from windjoin.errors import SchemaError, hint, quoted
+from windjoin.evaluate import evaluate, holds
+from windjoin.expressions import Column
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Opaque, Rows, StreamSpec
+from windjoin.lowering import Lowering, StreamPlan
+from windjoin.operands import Recipe, encode
+from windjoin.output import Fetch, Output, table_fetch
+from windjoin.query import Query
+from windjoin.times import Clock, TimeColumn, clock_of, time_column, window_ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Rows for the kernels, and which of them have no time (None: none)."""
+
+    rows: Rows
+    null_time: Bools | None = None
+
+
+class BoundQuery:
+    """A query that fits the schemas of its streams; made by `Query.bind`.
+
+    >>> import pyarrow as pa
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> schema = pa.schema([("t", pa.int64()), ("k", pa.string())])
+    >>> bound = wj.join(a, b, on=a["k"] == b["k"]).bind({"a": schema, "b": schema})
+    >>> bound.schema.names
+    ['a_t', 'a_k', 'b_t', 'b_k']
+    >>> bound.spec.streams[0].window
+    10
+    """
+
+    def __init__(self, query: Query, schemas: Mapping[str, pa.Schema]) -> None:
+        _check_streams(query.names, schemas)
+        self.query = query
+        self.schemas = dict(schemas)
+        self.clock: Clock = clock_of(query.streams, schemas)
+        lowering = Lowering(query.names, schemas)
+        for number, stream in enumerate(query.streams):
+            for condition in stream.conditions:
+                lowering.filter(number, condition)
+        for condition in query.on:
+            lowering.add(condition)
+        lowering.finish()
+        self._output = Output(query, schemas)
+        self._opaque = lowering.opaque
+        self._streams = [
+            _StreamBinding(time_column(stream, self.clock, schemas), plan, schemas[stream.name])
+            for stream, plan in zip(query.streams, lowering.plans, strict=True)
+        ]
+        self.spec: JoinSpec = JoinSpec(
+            tuple(
+                StreamSpec(
+                    stream.name,
+                    window_ticks(stream, self.clock, query.closed),
+                    plan.dtypes(),
+                    plan.key_forms(),
+                    tuple(plan.spaces),
+                )
+                for stream, plan in zip(query.streams, lowering.plans, strict=True)
+            ),
+            tuple(lowering.predicates),
+            query.exclude_self,
+        )
+
+    @property
+    def time_unit(self) -> str | None:
+        """What the kernels' times count, the finest unit of all streams; None: plain integers."""
+        return self.clock.unit
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the joined result."""
+        return self._output.schema
+
+    @property
+    def payload(self) -> list[list[str]]:
+        """For every stream, the columns that `gather` asks for."""
+        return self._output.needed
+
+    @property
+    def evaluated(self) -> list[list[str]]:
+        """For every stream, the columns that predicates evaluated on candidate pairs ask for."""
+        columns = {c.key: c for typed in self._opaque.values() for c in typed.node.columns()}
+        return [[c.name for c in columns.values() if c.stream == n] for n in self.query.names]
+
+    def prepare(self, stream: int, data: pa.Table | pa.RecordBatch, first_row: int = 0) -> Prepared:
+        """Rows of stream number ``stream`` for the kernels.
+
+        ``first_row`` is the number of the first row, for messages.  No copy is made of int64,
+        float64 and timestamp columns that lie in one chunk, have no nulls and need no conversion.
+        """
+        return self._streams[stream].prepare(data, first_row)
+
+    def spec_with(self, fetch: Fetch) -> JoinSpec:
+        """The spec with predicates that can be evaluated on the data ``fetch`` serves.
+
+        ``fetch(stream, column names, rows)`` gives one Arrow array for each name, at those rows.
+        """
+        predicates = list(self.spec.predicates)
+        for position, typed in self._opaque.items():
+            opaque = predicates[position]
+            assert isinstance(opaque, Opaque)
+            names = {number: self.query.names[number] for number in opaque.streams}
+            predicates[position] = replace(opaque, evaluate=_PairMask(typed, names, fetch))
+        return replace(self.spec, predicates=tuple(predicates))
+
+    def gather(self, tables: Sequence[pa.Table], rows: Sequence[I64]) -> pa.Table:
+        """The result table for row numbers of every stream's table."""
+        return self._output.gather(table_fetch(tables), rows)
+
+    def gather_with(self, fetch: Fetch, rows: Sequence[I64]) -> pa.Table:
+        """The same with columns that ``fetch(stream, column names, rows)`` serves."""
+        return self._output.gather(fetch, rows)
+
+
+def _check_streams(names: tuple[str, ...], schemas: Mapping[str, pa.Schema]) -> None:
+    missing = [name for name in names if name not in schemas]
+    for name in schemas:
+        if name not in names:
+            raise SchemaError(f"{name!r} is not a stream of this query{hint(name, names)}")
+    if missing:
+        raise SchemaError(f"no data for stream {quoted(missing)}; every stream needs its table")
+    for name in names:
+        if not isinstance(schemas[name], pa.Schema):
+            raise SchemaError(
+                f"schema of stream {name!r} is {type(schemas[name]).__name__}, not a pyarrow.Schema"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _PairMask:
+    """``evaluate`` of an `Opaque` predicate: candidate row numbers to a mask."""
+
+    typed: Typed
+    names: Mapping[int, str]
+    fetch: Fetch
+
+    def __call__(self, rows: Mapping[int, I64]) -> Bools:
+        columns = {column.key: column for column in self.typed.node.columns()}
+        arrays: dict[tuple[str, str], Any] = {}
+        for number, name in self.names.items():
+            wanted = [column.name for column in columns.values() if column.stream == name]
+            for column, array in zip(wanted, self.fetch(number, wanted, rows[number]), strict=True):
+                arrays[name, column] = array
+        return holds(self.typed, lambda node: arrays[node.stream, node.name])
+
+
+class _StreamBinding:
+    """Makes the rows of one stream."""
+
+    def __init__(self, time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> None:
+        self._time = time
+        self._filters = list(plan.filters)
+        self._columns = list(plan.columns)
+        self._keys = list(plan.keys)
+        name = time.stream
+        used = {time.column: None}
+        for typed in [*self._filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
+            used |= {column.name: None for column in typed.node.columns()}
+        self._types = {n: column_type(Column(name, n), {name: schema}) for n in used}
+
+    def prepare(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared:
+        self._check_types(data.schema)
+
+        def fetch(column: Column) -> Any:
+            return data.column(column.name)
+
+        times, timed = self._time.read(data.column(self._time.column))
+        live = timed
+        for condition in self._filters:
+            kept = holds(condition, fetch)
+            live = kept if live is None else live & kept
+        ticks = self._time.ticks(times, live, first_row)
+        encoded = [
+            self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
+        ]
+        usable = live
+        for _, ok in encoded:
+            if ok is not None:
+                usable = ok if usable is None else usable & ok
+        arrays = [array for array, _ in encoded]
+        count = len(self._columns)
+        rows = Rows(ticks, arrays[:count], arrays[count:], usable)
+        return Prepared(rows, None if timed is None else ~timed)
+
+    @staticmethod
+    def _encode(
+        recipe: Recipe, fetch: Any, live: NDArray[np.bool_] | None, first_row: int
+    ) -> tuple[Any, Bools | None]:
+        return encode(recipe, evaluate(recipe.typed, fetch), live, first_row)
+
+    def _check_types(self, schema: pa.Schema) -> None:
+        for name, bound in self._types.items():
+            given = column_type(Column(self._time.stream, name), {self._time.stream: schema})
+            if given != bound:
+                raise SchemaError(
+                    f"stream {self._time.stream!r}: column {name!r} is {given} but the query was"
+                    f" bound to {bound}; cast it, or bind the query to this schema"
+                )

@@ -1,0 +1,60 @@
+"""Everything windjoin raises on purpose, and how its messages name things.
+
+A message says what is wrong, where (stream, column, row, value) and what would be right.
+``docs/errors.md`` lists them all with cause and cure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class WindjoinError(Exception):
+    """Base of every error windjoin raises on purpose.
+
+    >>> issubclass(QueryError, WindjoinError) and issubclass(QueryError, ValueError)
+    True
+    """
+
+
+class QueryError(WindjoinError, ValueError):
+    """The query itself is wrong, whatever the data: raised when it is built."""
+
+
+class SchemaError(WindjoinError, TypeError):
+    """The query does not fit the columns and types of the data: raised when it is bound."""
+
+
+class DataError(WindjoinError, ValueError):
+    """A value cannot be used: the message names stream, column or expression, row and value."""
+
+
+class InputError(WindjoinError, ValueError):
+    """What was handed in as a table is not one, or cannot be read."""
+
+
+def quoted(names: Iterable[str]) -> str:
+    """``'a', 'b' and 'c'``, for messages.
+
+    >>> quoted(["calls", "trades", "news"])
+    "'calls', 'trades' and 'news'"
+    """
+    shown = [repr(name) for name in names]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What the user may have meant by ``name``: the nearest known name, else all of them.
+
+    >>> hint("persn", ["person", "x"])
+    "; did you mean 'person'?"
+    >>> hint("q", ["person", "x"])
+    "; there are 'person' and 'x'"
+    """
+    from difflib import get_close_matches
+
+    known = list(known)
+    near = get_close_matches(name, known, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; there are {quoted(known)}" if len(known) > 1 else f"; there is {quoted(known)}"

@@ -1,0 +1,284 @@
+"""The one evaluator of expressions: typed trees over Arrow columns, whole columns at a time.
+
+Integers are mathematical integers, floats are IEEE doubles, logic has three values and NaN is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from windjoin import exact
+from windjoin.checking import Typed
+from windjoin.columns import Values, load
+from windjoin.expressions import (
+    MIRRORED,
+    Alias,
+    Between,
+    Binary,
+    Column,
+    Comparison,
+    Constant,
+    PairFunction,
+    Udf,
+    Unary,
+)
+from windjoin.kinds import BOOL, FLOAT, NULL, Kind
+
+Bools = NDArray[np.bool_]
+Fetch = Callable[[Column], Any]  # the Arrow array of a column, aligned with the others
+
+
+def evaluate(typed: Typed, fetch: Fetch) -> Values:
+    """The value of ``typed`` for every row of the columns that ``fetch`` gives."""
+    node = typed.node
+    if isinstance(node, Column):
+        return load(fetch(node))
+    if isinstance(node, Constant):
+        return _constant(typed)
+    if isinstance(node, PairFunction):
+        from windjoin.pairs import definition
+
+        return definition(node).evaluate(node, *(fetch(cast(Column, part)) for part in node.parts))
+    parts = [evaluate(part, fetch) for part in typed.parts]
+    if isinstance(node, Alias):
+        return parts[0]
+    if typed.kind.family == "null":
+        return _nothing(NULL, parts)
+    return _RULES[type(node)](typed, parts)
+
+
+def holds(typed: Typed, fetch: Fetch) -> Bools:
+    """Where the condition ``typed`` is true: neither false nor null."""
+    values = evaluate(typed, fetch)
+    if values.kind.family == "null":
+        return np.zeros(len(values.data), np.bool_)
+    truth = np.asarray(values.data, np.bool_)
+    return truth if values.valid is None else truth & values.valid
+
+
+def _constant(typed: Typed) -> Values:
+    kind = typed.kind
+    if kind.exact:
+        return Values(kind, exact.constant(typed.value))
+    if kind.family == "text":
+        return Values(kind, pa.scalar(typed.value, pa.large_string()))
+    if kind.family == "binary":
+        return Values(kind, pa.scalar(typed.value, pa.large_binary()))
+    return Values(kind, np.array(typed.value))
+
+
+def _nothing(kind: Kind, parts: list[Values]) -> Values:
+    """Null for every row, as long as the longest of ``parts``."""
+    shape = np.broadcast_shapes(*(_shape(part) for part in parts))
+    return Values(kind, np.zeros(shape, np.bool_), np.zeros(shape, np.bool_))
+
+
+def _shape(values: Values) -> tuple[int, ...]:
+    if isinstance(values.data, pa.Scalar):
+        return ()
+    return values.data.shape if isinstance(values.data, np.ndarray) else (len(values.data),)
+
+
+def _both(left: Bools | None, right: Bools | None) -> Bools | None:
+    if left is None:
+        return right
+    return left if right is None else left & right
+
+
+# -- numbers --------------------------------------------------------------------------------
+
+
+def counted_in(step: Fraction, values: Values) -> Any:
+    """Mantissas of ``values`` counted in ``step``, which is as fine as their own or finer."""
+    ratio = int(values.kind.step / step)
+    return values.data if ratio == 1 else exact.multiply(values.data, exact.constant(ratio))
+
+
+def doubles(values: Values) -> Any:
+    """Values as doubles: the nearest one to each integer or decimal."""
+    if not values.kind.exact:
+        return values.data
+    step = values.kind.step
+    if step >= 1:
+        return exact.to_float(counted_in(Fraction(1), values))
+    low, high = exact.interval(values.data)
+    scale = step.denominator
+    if max(-low, high) <= 2**53 and scale <= 10**22:  # one exact division rounds once
+        return values.data.astype(np.float64) / float(scale)
+    return np.asarray(values.data.astype(object) / scale).astype(np.float64)
+
+
+def _arithmetic(typed: Typed, parts: list[Values]) -> Values:
+    left, right = parts
+    assert isinstance(typed.node, Binary)
+    operator = typed.node.operator
+    valid = _both(left.valid, right.valid)
+    if typed.kind.family == "float":
+        return _float_arithmetic(operator, left, right, valid)
+    if operator == "*":
+        return Values(typed.kind, exact.multiply(left.data, right.data), valid)
+    if left.kind.family == "duration" and right.kind.family == "integer":
+        a, b = left.data, right.data  # duration // integer keeps the duration's unit
+    else:
+        step = min(left.kind.step, right.kind.step)
+        a, b = counted_in(step, left), counted_in(step, right)
+    if operator in ("+", "-"):
+        return Values(typed.kind, (exact.add if operator == "+" else exact.subtract)(a, b), valid)
+    zero = np.asarray(b == 0, np.bool_)
+    if zero.any():
+        b = np.where(zero, b.dtype.type(1) if b.dtype != object else 1, b)
+        valid = _both(valid, np.broadcast_to(~zero, np.broadcast_shapes(a.shape, b.shape)))
+    divide = exact.floor_divide if operator == "//" else exact.modulo
+    return Values(typed.kind, divide(a, b), valid)
+
+
+_FLOAT: dict[str, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.mod,
+}
+
+
+def _float_arithmetic(operator: str, left: Values, right: Values, valid: Bools | None) -> Values:
+    if left.kind.family == "duration":  # the quotient of two durations
+        step = min(left.kind.step, right.kind.step)
+        a, b = (exact.to_float(counted_in(step, part)) for part in (left, right))
+    else:
+        a, b = doubles(left), doubles(right)
+    with np.errstate(all="ignore"):
+        data = np.asarray(_FLOAT[operator](a, b), np.float64)
+    not_nan = data == data
+    return Values(FLOAT, data, valid if not_nan.all() else _both(valid, not_nan))
+
+
+def _compared(operator: Any, left: Values, right: Values) -> Values:
+    families = (left.kind.family, right.kind.family)
+    if "null" in families:
+        return _nothing(BOOL, [left, right])
+    if families[0] in ("text", "binary"):
+        return _compared_text(operator, left, right)
+    valid = _both(left.valid, right.valid)
+    if left.kind.exact and right.kind.exact:
+        step = min(left.kind.step, right.kind.step)
+        data = exact.compare(operator, counted_in(step, left), counted_in(step, right))
+    elif families == ("integer", "float"):
+        data = exact.compare_with_float(operator, left.data, right.data)
+    elif families == ("float", "integer"):
+        mirrored = cast(exact.Order, MIRRORED[operator])
+        data = exact.compare_with_float(mirrored, right.data, left.data)
+    else:
+        data = np.asarray(exact.COMPARE[operator](doubles(left), doubles(right)))
+    return Values(BOOL, data, valid)
+
+
+_TEXT = {
+    "==": "equal",
+    "!=": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+}
+
+
+def _compared_text(operator: str, left: Values, right: Values) -> Values:
+    import pyarrow.compute as pc
+
+    answer = getattr(pc, _TEXT[operator])(left.data, right.data)
+    if isinstance(answer, pa.Scalar):
+        return Values(BOOL, np.array(answer.as_py()))
+    return load(answer)
+
+
+# -- rules ----------------------------------------------------------------------------------
+
+
+def _comparison(typed: Typed, parts: list[Values]) -> Values:
+    assert isinstance(typed.node, Comparison)
+    return _compared(typed.node.operator, *parts)
+
+
+def _between(typed: Typed, parts: list[Values]) -> Values:
+    assert isinstance(typed.node, Between)
+    value, low, high = parts
+    closed = typed.node.closed
+    above = _compared(">=" if closed in ("both", "left") else ">", value, low)
+    below = _compared("<=" if closed in ("both", "right") else "<", value, high)
+    return _and(above, below)
+
+
+def _binary(typed: Typed, parts: list[Values]) -> Values:
+    assert isinstance(typed.node, Binary)
+    if typed.node.operator == "&":
+        return _and(*parts)
+    if typed.node.operator == "|":
+        return _not(_and(*(_not(part) for part in parts)))
+    return _arithmetic(typed, parts)
+
+
+def _and(left: Values, right: Values) -> Values:
+    """Kleene's and: false if either is false, else null if either is null."""
+    data = left.data & right.data
+    if left.valid is None and right.valid is None:
+        return Values(BOOL, data)
+    left_false = _false(left)
+    right_false = _false(right)
+    known = np.asarray(_known(left) & _known(right)) | left_false | right_false
+    return Values(BOOL, data & known & ~left_false & ~right_false, known)
+
+
+def _known(values: Values) -> Bools:
+    return np.ones((), np.bool_) if values.valid is None else values.valid
+
+
+def _false(values: Values) -> Bools:
+    return np.asarray(~values.data & _known(values))
+
+
+def _not(values: Values) -> Values:
+    return Values(BOOL, ~np.asarray(values.data, np.bool_), values.valid)
+
+
+def _unary(typed: Typed, parts: list[Values]) -> Values:
+    assert isinstance(typed.node, Unary)
+    (part,) = parts
+    operator = typed.node.operator
+    if operator == "is_null":
+        shape = _shape(part)
+        return Values(BOOL, np.zeros(shape, np.bool_) if part.valid is None else ~part.valid)
+    if operator == "~":
+        return _not(part)
+    if not part.kind.exact:
+        return Values(FLOAT, np.abs(part.data) if operator == "abs" else -part.data, part.valid)
+    if operator == "abs":
+        return Values(typed.kind, exact.absolute(part.data), part.valid)
+    return Values(typed.kind, exact.subtract(exact.constant(0), part.data), part.valid)
+
+
+def _udf(typed: Typed, parts: list[Values]) -> Values:
+    from windjoin.functions import vectorized
+
+    assert isinstance(typed.node, Udf)
+    valid = None
+    for part in parts:
+        valid = _both(valid, part.valid)
+    if any(part.kind.family == "null" for part in parts):
+        return _nothing(BOOL, parts)
+    return Values(BOOL, vectorized(typed.node, [part.data for part in parts]), valid)
+
+
+_RULES: dict[type[Any], Callable[[Typed, list[Values]], Values]] = {
+    Comparison: _comparison,
+    Between: _between,
+    Binary: _binary,
+    Unary: _unary,
+    Udf: _udf,
+}

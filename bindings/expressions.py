@@ -1,0 +1,467 @@
+"""What users compare: a tree of columns, constants and operators, read before any data is seen.
+
+Python's operators build the tree; nothing is computed here.  ``==`` builds a node too, so trees are
+compared with `Expression.same` and looked up by `Expression.key`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, ClassVar, Literal, NoReturn
+
+import numpy as np
+from windjoin.durations import Duration
+from windjoin.errors import QueryError
+
+Closed = Literal["both", "left", "right", "neither"]
+CLOSED = ("both", "left", "right", "neither")
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+# how tightly a form of text binds; the higher, the tighter
+_COMPARE, _OR, _AND, _SUM, _PRODUCT, _UNARY, _ATOM = range(7)
+_LEVEL = {"|": _OR, "&": _AND, "+": _SUM, "-": _SUM}
+_LEVEL |= dict.fromkeys(("*", "/", "//", "%"), _PRODUCT)
+
+_CONSTANTS = (
+    bool, int, float, str, bytes, Decimal, datetime, date, time, timedelta,
+    np.generic, Duration,
+)  # fmt: skip
+
+
+class Expression:
+    """A value computed from the columns of one combination of rows.
+
+    >>> import windjoin as wj
+    >>> a = wj.stream("a", time="t", window="10s")
+    >>> b = wj.stream("b", time="t", window="10s")
+    >>> (abs(a["x"] - b["y"]) <= 0.5) & (a["k"] == b["k"])
+    (abs(a["x"] - b["y"]) <= 0.5) & (a["k"] == b["k"])
+    """
+
+    __slots__ = ()
+    __array_ufunc__: ClassVar[None] = None  # NumPy scalars on the left give way to our operators
+    level: ClassVar[int] = _ATOM
+
+    # -- the tree -------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions this one is made of, in order."""
+        return ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """A hashable value that is equal for trees that read the same."""
+        raise NotImplementedError
+
+    def same(self, other: Expression) -> bool:
+        """Whether both read the same; ``==`` builds a comparison instead."""
+        return self.key == other.key
+
+    def columns(self) -> Iterator[Column]:
+        """Every column in it, from left to right, repeated as written."""
+        for part in self.parts:
+            yield from part.columns()
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Names of the streams in it, in order of appearance."""
+        return tuple(dict.fromkeys(column.stream for column in self.columns()))
+
+    def _inner(self, level: int) -> str:
+        """Its text, in parentheses where it binds less tightly than ``level``."""
+        return f"({self!r})" if self.level < level else repr(self)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"`{self!r}` has no truth value before there is data: `and`, `or`, `not`, `in` and"
+            " chained comparisons such as 0 < x < 1 cannot be used on expressions; put the"
+            " conditions in a list, or write & for and, | for or, ~ for not, .between(low, high)"
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"`{self!r}` is an expression and cannot be iterated over")
+
+    # -- comparisons ----------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> Comparison:  # type: ignore[override]
+        return Comparison("==", self, as_expression(other))
+
+    def __ne__(self, other: object) -> Comparison:  # type: ignore[override]
+        return Comparison("!=", self, as_expression(other))
+
+    def __lt__(self, other: object) -> Comparison:
+        return Comparison("<", self, as_expression(other))
+
+    def __le__(self, other: object) -> Comparison:
+        return Comparison("<=", self, as_expression(other))
+
+    def __gt__(self, other: object) -> Comparison:
+        return Comparison(">", self, as_expression(other))
+
+    def __ge__(self, other: object) -> Comparison:
+        return Comparison(">=", self, as_expression(other))
+
+    def between(self, low: object, high: object, closed: Closed = "both") -> Between:
+        """``low <= self <= high``; ``closed`` says which ends belong to it, as in pandas.
+
+        >>> import windjoin as wj
+        >>> a = wj.stream("a", time="t", window=5)
+        >>> b = wj.stream("b", time="t", window=5)
+        >>> (a["x"] - b["y"]).between(0, 10, closed="left")
+        (a["x"] - b["y"]).between(0, 10, closed="left")
+        """
+        return Between(self, as_expression(low), as_expression(high), closed)
+
+    def is_null(self) -> Unary:
+        """True where there is no value; NaN counts as no value."""
+        return Unary("is_null", self)
+
+    # -- logic ----------------------------------------------------------------------------
+
+    def __and__(self, other: object) -> Binary:
+        return Binary("&", self, as_expression(other))
+
+    def __rand__(self, other: object) -> Binary:
+        return Binary("&", as_expression(other), self)
+
+    def __or__(self, other: object) -> Binary:
+        return Binary("|", self, as_expression(other))
+
+    def __ror__(self, other: object) -> Binary:
+        return Binary("|", as_expression(other), self)
+
+    def __invert__(self) -> Unary:
+        return Unary("~", self)
+
+    # -- arithmetic -----------------------------------------------------------------------
+
+    def __add__(self, other: object) -> Binary:
+        return Binary("+", self, as_expression(other))
+
+    def __radd__(self, other: object) -> Binary:
+        return Binary("+", as_expression(other), self)
+
+    def __sub__(self, other: object) -> Binary:
+        return Binary("-", self, as_expression(other))
+
+    def __rsub__(self, other: object) -> Binary:
+        return Binary("-", as_expression(other), self)
+
+    def __mul__(self, other: object) -> Binary:
+        return Binary("*", self, as_expression(other))
+
+    def __rmul__(self, other: object) -> Binary:
+        return Binary("*", as_expression(other), self)
+
+    def __truediv__(self, other: object) -> Binary:
+        return Binary("/", self, as_expression(other))
+
+    def __rtruediv__(self, other: object) -> Binary:
+        return Binary("/", as_expression(other), self)
+
+    def __floordiv__(self, other: object) -> Binary:
+        return Binary("//", self, as_expression(other))
+
+    def __rfloordiv__(self, other: object) -> Binary:
+        return Binary("//", as_expression(other), self)
+
+    def __mod__(self, other: object) -> Binary:
+        return Binary("%", self, as_expression(other))
+
+    def __rmod__(self, other: object) -> Binary:
+        return Binary("%", as_expression(other), self)
+
+    def __neg__(self) -> Unary:
+        return Unary("-", self)
+
+    def __abs__(self) -> Unary:
+        return Unary("abs", self)
+
+    def alias(self, name: str) -> Alias:
+        """The same value under another name, for ``select=``."""
+        return Alias(self, name)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Column(Expression):
+    """Column ``name`` of stream ``stream``: what ``calls["person"]`` gives."""
+
+    stream: str
+    name: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("column", self.stream, self.name)
+
+    def columns(self) -> Iterator[Column]:
+        yield self
+
+    def __repr__(self) -> str:
+        return f"{self.stream}[{_quote(self.name)}]"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Constant(Expression):
+    """A value written in the query."""
+
+    value: Any
+
+    def __post_init__(self) -> None:
+        value = self.value
+        if isinstance(value, (float, np.floating, Decimal)) and math.isnan(value):
+            raise QueryError("NaN compares false with everything; use .is_null() to find NaN")
+        if isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value):
+            raise QueryError("NaT compares false with everything; use .is_null() to find nulls")
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("constant", type(self.value).__name__, self.value)
+
+    @property
+    def level(self) -> int:  # type: ignore[override]
+        return _UNARY if repr(self).startswith("-") else _ATOM
+
+    def __repr__(self) -> str:
+        value = self.value
+        if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64)):
+            value = value.item()
+        if isinstance(value, (str, Duration)):
+            return _quote(str(value))
+        return repr(value)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Unary(Expression):
+    """``-x``, ``abs(x)``, ``~x`` or ``x.is_null()``."""
+
+    operator: Literal["-", "abs", "~", "is_null"]
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("unary", self.operator, self.operand.key)
+
+    @property
+    def level(self) -> int:  # type: ignore[override]
+        return _UNARY if self.operator in "-~" else _ATOM
+
+    def __repr__(self) -> str:
+        if self.operator == "abs":
+            return f"abs({self.operand!r})"
+        if self.operator == "is_null":
+            return f"{self.operand._inner(_ATOM)}.is_null()"
+        return f"{self.operator}{self.operand._inner(_UNARY)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Binary(Expression):
+    """Arithmetic (``+ - * / // %``) or logic (``& |``) on two values."""
+
+    operator: Literal["+", "-", "*", "/", "//", "%", "&", "|"]
+    left: Expression
+    right: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.left, self.right)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("binary", self.operator, self.left.key, self.right.key)
+
+    @property
+    def level(self) -> int:  # type: ignore[override]
+        return _LEVEL[self.operator]
+
+    def __repr__(self) -> str:
+        level = self.level
+        return f"{self.left._inner(level)} {self.operator} {self.right._inner(level + 1)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Comparison(Expression):
+    """``left <operator> right``."""
+
+    operator: Literal["<", "<=", ">", ">=", "==", "!="]
+    left: Expression
+    right: Expression
+    level: ClassVar[int] = _COMPARE
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.left, self.right)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("compare", self.operator, self.left.key, self.right.key)
+
+    def __repr__(self) -> str:
+        return f"{self.left._inner(_OR)} {self.operator} {self.right._inner(_OR)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Between(Expression):
+    """``low <= value <= high``, with the ends that ``closed`` names."""
+
+    value: Expression
+    low: Expression
+    high: Expression
+    closed: Closed = "both"
+
+    def __post_init__(self) -> None:
+        if self.closed not in CLOSED:
+            raise QueryError(
+                f"between(closed={self.closed!r}): closed is one of {', '.join(CLOSED)}"
+            )
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.value, self.low, self.high)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("between", self.closed, self.value.key, self.low.key, self.high.key)
+
+    def __repr__(self) -> str:
+        closed = "" if self.closed == "both" else f', closed="{self.closed}"'
+        return f"{self.value._inner(_ATOM)}.between({self.low!r}, {self.high!r}{closed})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Udf(Expression):
+    """A user's scalar function; true where it returns true, null where an argument is null."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.arguments
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("udf", self.function, *(argument.key for argument in self.arguments))
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", repr(self.function))
+        name = "lambda" if name == "<lambda>" else name
+        return f"udf({', '.join([name, *map(repr, self.arguments)])})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class PairFunction(Expression):
+    """A named measure of two columns, such as a distance or an overlap, to be compared.
+
+    What the name means (types, evaluation, index) is a `windjoin.pairs.PairDefinition`.
+    """
+
+    name: str
+    left: Expression
+    right: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.left, self.right)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("pair", self.name, self.left.key, self.right.key)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.left!r}, {self.right!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Alias(Expression):
+    """``expression`` under the name ``name``."""
+
+    expression: Expression
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise QueryError(f".alias({self.name!r}): the name must be a text that is not empty")
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.expression,)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("alias", self.name, self.expression.key)
+
+    def __repr__(self) -> str:
+        return f"{self.expression._inner(_ATOM)}.alias({_quote(self.name)})"
+
+
+def udf(function: Callable[..., Any], *columns: Expression) -> Udf:
+    """A predicate that is any scalar function of columns which Numba can compile.
+
+    >>> import windjoin as wj
+    >>> a = wj.stream("a", time="t", window=5)
+    >>> b = wj.stream("b", time="t", window=5)
+    >>> wj.udf(lambda x, y: x * y > 1.0, a["x"], b["y"])
+    udf(lambda, a["x"], b["y"])
+    """
+    if not callable(function):
+        raise QueryError(
+            f"udf({function!r}, ...): the first argument must be a function,"
+            " the columns it is called with follow"
+        )
+    if not columns:
+        raise QueryError("udf needs the columns its function is called with, got the function only")
+    for column in columns:
+        if not isinstance(column, Expression) or not column.streams:
+            raise QueryError(
+                f"udf argument {column!r} is not a column expression;"
+                " constants belong inside the function"
+            )
+    return Udf(function, columns)
+
+
+def as_expression(value: object) -> Expression:
+    """``value`` itself if it is an expression, else a constant.
+
+    >>> as_expression(5)
+    5
+    """
+    if isinstance(value, Expression):
+        return value
+    if value is None:
+        raise QueryError("None compares false with everything; use .is_null() to find nulls")
+    if isinstance(value, _CONSTANTS):
+        return Constant(value)
+    raise QueryError(
+        f"{value!r} ({type(value).__name__}) cannot stand in an expression; use a column, a number,"
+        " text, bytes, a Decimal, a date, time, datetime or timedelta"
+    )
+
+
+def conjuncts(expression: Expression) -> list[Expression]:
+    """The conditions that ``&`` joins at the top of ``expression``.
+
+    >>> conjuncts(Column("a", "x") & Column("a", "y") & Column("b", "z"))
+    [a["x"], a["y"], b["z"]]
+    """
+    if isinstance(expression, Binary) and expression.operator == "&":
+        return conjuncts(expression.left) + conjuncts(expression.right)
+    return [expression]
+
+
+def _quote(text: str) -> str:
+    """A Python text literal in double quotes."""
+    shown = repr(text)
+    return shown if '"' in text else '"' + shown[1:-1].replace("\\'", "'") + '"'

@@ -1,0 +1,132 @@
+"""Whatever a user hands in as a table, as a `pyarrow.Table`.
+
+Tables that speak Arrow's C stream interface (polars, pandas, DuckDB, ...) are taken over without
+copying; files are read by what their suffix says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from windjoin.errors import InputError, WindjoinError
+
+
+def as_table(source: Any, stream: str) -> pa.Table:
+    """``source`` as a table; ``stream`` is for messages.
+
+    Takes pyarrow tables, batches, lists of batches and readers; anything with
+    ``__arrow_c_stream__``; dictionaries of columns; paths to Parquet, Arrow, Feather, CSV and
+    JSON-lines files, or to a folder of Parquet files.  A named pandas index becomes a column.
+
+    >>> as_table({"t": [1, 2], "k": ["x", "y"]}, "calls").num_rows
+    2
+    """
+    try:
+        table = _converted(source, stream)
+    except WindjoinError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        shown = repr(str(source)) if isinstance(source, (str, Path)) else type(source).__name__
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"stream {stream!r}: {shown} cannot be read as a table: {reason}"
+        ) from error
+    return table
+
+
+def _converted(source: Any, stream: str) -> pa.Table:
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, pa.RecordBatchReader):
+        return source.read_all()
+    if isinstance(source, (str, Path)):
+        return _read(Path(source), stream)
+    if isinstance(source, Mapping):
+        return pa.table(dict(source))
+    if isinstance(source, list) and source and isinstance(source[0], pa.RecordBatch):
+        return pa.Table.from_batches(source)
+    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "index"):
+        return _from_pandas(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(source).read_all()
+    if hasattr(source, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(source)])
+    lazy = "; call .collect() on it first" if hasattr(source, "collect") else ""
+    raise InputError(f"stream {stream!r}: {type(source).__name__} is not a table{lazy or _TABLES}")
+
+
+_TABLES = (
+    "; give a pyarrow, polars or pandas table, a DuckDB relation, a dictionary of columns,"
+    " or the path of a file"
+)
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    named = any(name is not None for name in frame.index.names)
+    return pa.Table.from_pandas(frame, preserve_index=named).replace_schema_metadata(None)
+
+
+def _read(path: Path, stream: str) -> pa.Table:
+    if not path.exists():
+        raise InputError(f"stream {stream!r}: there is no file {str(path)!r}")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".bz2", ".zst", ".lz4"):
+        suffixes.pop()
+    reader = _read_parquet if path.is_dir() else _READERS.get(suffixes[-1] if suffixes else "")
+    if reader is None:
+        raise InputError(
+            f"stream {stream!r}: {str(path)!r} has no suffix that says what it holds;"
+            f" known are {', '.join(_READERS)}"
+        )
+    return reader(path)
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    from pyarrow import parquet
+
+    return parquet.read_table(path)
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    """An Arrow file or an Arrow stream: the first bytes tell, not the suffix."""
+    with pa.memory_map(str(path)) as source:
+        magic = source.read(6)
+        source.seek(0)
+        if magic.startswith(b"FEA1"):
+            from pyarrow import feather
+
+            return feather.read_table(path)
+        if magic == b"ARROW1":
+            return pa.ipc.open_file(source).read_all()
+        return pa.ipc.open_stream(source).read_all()
+
+
+def _read_csv(path: Path) -> pa.Table:
+    from pyarrow import csv
+
+    return csv.read_csv(path)
+
+
+def _read_json(path: Path) -> pa.Table:
+    from pyarrow import json
+
+    return json.read_json(path)
+
+
+_READERS: dict[str, Callable[[Path], pa.Table]] = {
+    ".parquet": _read_parquet,
+    ".pq": _read_parquet,
+    ".arrow": _read_arrow,
+    ".arrows": _read_arrow,
+    ".ipc": _read_arrow,
+    ".feather": _read_arrow,
+    ".csv": _read_csv,
+    ".json": _read_json,
+    ".jsonl": _read_json,
+    ".ndjson": _read_json,
+}

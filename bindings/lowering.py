@@ -1,0 +1,310 @@
+"""From conditions to the kernels' predicates: which operands, which keys, which predicate.
+
+The rules (``docs/queries.md`` has them as a table): equality becomes keys, inequality and
+differences become int64 or float64 operands, a user function gets plain columns, a condition on one
+stream becomes a filter of that stream, anything else is evaluated as it stands on candidate pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+import pyarrow as pa
+from windjoin.bands import Band, band_of
+from windjoin.checking import Typed, check, check_condition
+from windjoin.expressions import (
+    MIRRORED,
+    NEGATED,
+    Alias,
+    Between,
+    Binary,
+    Comparison,
+    Expression,
+    Udf,
+    Unary,
+    conjuncts,
+)
+from windjoin.kernels import spec
+from windjoin.operands import Form, Recipe, Rule, form_of, word_count
+
+
+@dataclass(slots=True)
+class StreamPlan:
+    """What is made from the rows of one stream."""
+
+    columns: list[Recipe] = field(default_factory=list)
+    keys: list[Recipe] = field(default_factory=list)
+    filters: list[Typed] = field(default_factory=list)
+    spaces: list[int] = field(default_factory=list)
+
+    def dtypes(self) -> tuple[spec.Dtype, ...]:
+        """The dtypes of the operand columns."""
+        return tuple("float64" if r.form == "float64" else "int64" for r in self.columns)
+
+    def key_forms(self) -> tuple[Literal["int64", "bytes"], ...]:
+        """The layouts of the keys."""
+        return tuple("bytes" if r.form in ("bytes", "words") else "int64" for r in self.keys)
+
+
+class Lowering:
+    """Lowers the conditions of one query; ``predicates`` and ``plans`` are the result.
+
+    ``opaque`` holds, by position among the predicates, what `spec.Opaque` evaluates.
+    """
+
+    def __init__(self, names: tuple[str, ...], schemas: Mapping[str, pa.Schema]) -> None:
+        self._names = names
+        self._schemas = schemas
+        self._space: dict[tuple[int, int], tuple[int, int]] = {}  # union-find over (stream, key)
+        self.plans = [StreamPlan() for _ in names]
+        self.predicates: list[spec.Predicate] = []
+        self.opaque: dict[int, Typed] = {}
+
+    def filter(self, stream: int, condition: Expression) -> None:
+        """Keep only the rows of a stream for which ``condition`` is true."""
+        self.plans[stream].filters.append(check_condition(condition, self._schemas))
+
+    def add(self, condition: Expression) -> None:
+        """Lower one condition of the conjunction."""
+        check_condition(condition, self._schemas)
+        text = repr(condition)
+        for atom in atoms(condition):
+            self._atom(check(atom, self._schemas), text)
+
+    def finish(self) -> None:
+        """Number the key spaces, once all conditions are in."""
+        roots: dict[tuple[int, int], int] = {}
+        for stream, plan in enumerate(self.plans):
+            for number in range(len(plan.keys)):
+                root = self._root((stream, number))
+                plan.spaces.append(roots.setdefault(root, len(roots)))
+        for position, predicate in enumerate(self.predicates):
+            if isinstance(predicate, (spec.Equal, spec.NotEqual)):
+                left, right = (self._placed(key) for key in (predicate.left, predicate.right))
+                self.predicates[position] = replace(predicate, left=left, right=right)
+
+    # -- one condition --------------------------------------------------------------------
+
+    def _atom(self, typed: Typed, text: str) -> None:
+        streams = self._streams(typed)
+        if len(streams) == 1:
+            self.plans[streams[0]].filters.append(typed)
+            return
+        for part in typed.parts:
+            if part.kind.family == "null" and len(part.streams) == 1:
+                never = Unary("~", Unary("is_null", part.node))
+                self.filter(self._streams(part)[0], never)
+        known = not any(part.kind.family == "null" for part in typed.parts)
+        if known and isinstance(typed.node, Comparison):
+            band = band_of(typed)
+            done = self._band(band, text) if band else self._comparison(typed, text)
+        else:
+            done = known and isinstance(typed.node, Udf) and self._function(typed, text)
+        if not done:
+            self.opaque[len(self.predicates)] = typed
+            self.predicates.append(spec.Opaque(streams, _no_data, text))
+
+    def _streams(self, typed: Typed) -> tuple[int, ...]:
+        return tuple(sorted(self._names.index(name) for name in typed.streams))
+
+    def _function(self, typed: Typed, text: str) -> bool:
+        if any(len(part.streams) != 1 for part in typed.parts):
+            return False
+        operands = tuple(
+            self._operand(Recipe(part, "float64" if part.kind.family == "float" else "int64"))
+            for part in typed.parts
+        )
+        dtypes = tuple(self.plans[o.stream].dtypes()[o.column] for o in operands)
+        function = cast(Udf, typed.node).function
+        self.predicates.append(spec.Function(function, operands, dtypes, text))
+        return True
+
+    def _comparison(self, typed: Typed, text: str) -> bool:
+        left, right = typed.parts
+        if len(left.streams) != 1 or len(right.streams) != 1:
+            return False
+        operator = cast(Comparison, typed.node).operator
+        if operator == "==":
+            return self._equal(left, right, text)
+        if operator == "!=":
+            return self._not_equal(left, right, text)
+        return self._ordered(operator, left, right, text)
+
+    # -- equality -------------------------------------------------------------------------
+
+    def _equal(self, left: Typed, right: Typed, text: str) -> bool:
+        pair = _same_form(left, right) or _common_form(left, right)
+        self.predicates.append(spec.Equal(*self._keys(*pair), text))
+        return True
+
+    def _not_equal(self, left: Typed, right: Typed, text: str) -> bool:
+        pair = _same_form(left, right)
+        if pair is None:
+            return False
+        self.predicates.append(spec.NotEqual(*self._keys(*pair), text))
+        return True
+
+    def _keys(self, left: Recipe, right: Recipe) -> tuple[spec.Key, spec.Key]:
+        first, second = self._key(left), self._key(right)
+        self._space[self._root((second.stream, second.key))] = self._root((first.stream, first.key))
+        return first, second
+
+    def _key(self, recipe: Recipe) -> spec.Key:
+        stream = self._names.index(recipe.typed.streams[0])
+        return spec.Key(stream, _position(self.plans[stream].keys, recipe), -1)
+
+    def _root(self, member: tuple[int, int]) -> tuple[int, int]:
+        while member in self._space and self._space[member] != member:
+            member = self._space[member]
+        return member
+
+    def _placed(self, key: spec.Key) -> spec.Key:
+        return replace(key, space=self.plans[key.stream].spaces[key.key])
+
+    # -- order and differences --------------------------------------------------------------
+
+    def _operand(self, recipe: Recipe) -> spec.Operand:
+        stream = self._names.index(recipe.typed.streams[0])
+        return spec.Operand(stream, _position(self.plans[stream].columns, recipe))
+
+    def _ordered(self, operator: str, left: Typed, right: Typed, text: str) -> bool:
+        forms = form_of(left.kind), form_of(right.kind)
+        if "bytes" in forms or "words" in forms:
+            return False
+        if _as_doubles(left, right):
+            pair = Recipe(left, "float64"), Recipe(right, "float64")
+        elif forms[0] == forms[1] and left.kind.step == right.kind.step:
+            pair = _itself(left), _itself(right)
+        elif _is_target(left, right):
+            rule = cast(Rule, operator)
+            pair = _itself(left), Recipe(right, forms[0], left.kind.step, rule)
+            operator = f"{operator[0]}="
+        else:
+            rule = cast(Rule, MIRRORED[operator])
+            pair = Recipe(left, forms[1], right.kind.step, rule), _itself(right)
+            operator = f"{operator[0]}="
+        first, second = (self._operand(recipe) for recipe in pair)
+        dtype: spec.Dtype = "float64" if pair[0].form == "float64" else "int64"
+        self.predicates.append(
+            spec.Compare(first, cast(spec.Operator, operator), second, dtype, text)
+        )
+        return True
+
+    def _band(self, band: Band, text: str) -> bool:
+        if band.recipes is None:
+            return False
+        left, right = (self._operand(recipe) for recipe in band.recipes)
+        dtype: spec.Dtype = "float64" if band.recipes[0].form == "float64" else "int64"
+        new = spec.Between(left, right, band.low, band.high, dtype, text)
+        for position, known in enumerate(self.predicates):
+            if isinstance(known, spec.Between) and known.dtype == dtype:
+                merged = _merged(known, new)
+                if merged is not None:
+                    self.predicates[position] = merged
+                    return True
+        self.predicates.append(new)
+        return True
+
+
+def atoms(condition: Expression) -> list[Expression]:
+    """A condition as a conjunction of the simplest conditions that means the same.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    >>> atoms(~((a["x"] < b["x"]) | (a["y"] != b["y"])))
+    [a["x"] >= b["x"], a["y"] == b["y"]]
+    """
+    if isinstance(condition, Alias):
+        return atoms(condition.expression)
+    if isinstance(condition, Binary) and condition.operator == "&":
+        return [atom for part in conjuncts(condition) for atom in atoms(part)]
+    if isinstance(condition, Between):
+        above: Any = ">=" if condition.closed in ("both", "left") else ">"
+        below: Any = "<=" if condition.closed in ("both", "right") else "<"
+        return [
+            Comparison(above, condition.value, condition.low),
+            Comparison(below, condition.value, condition.high),
+        ]
+    if isinstance(condition, Unary) and condition.operator == "~":
+        return _denied(condition)
+    return [condition]
+
+
+def _denied(condition: Unary) -> list[Expression]:
+    """``~x`` is true where x is false, never where x is null: so it moves inwards."""
+    inner = condition.operand
+    if isinstance(inner, Comparison):
+        negated = cast(Any, NEGATED[inner.operator])
+        return atoms(Comparison(negated, inner.left, inner.right))
+    if isinstance(inner, Unary) and inner.operator == "~":
+        return atoms(inner.operand)
+    if isinstance(inner, Binary) and inner.operator == "|":
+        return atoms(~inner.left) + atoms(~inner.right)
+    return [condition]
+
+
+def _no_data(rows: Mapping[int, spec.I64]) -> spec.Bools:
+    raise RuntimeError("this predicate has no data yet; take the spec from BoundQuery.spec_with")
+
+
+def _position(recipes: list[Recipe], recipe: Recipe) -> int:
+    """Where a recipe stands in a list; appended if it is new."""
+    for position, known in enumerate(recipes):
+        if known.key == recipe.key:
+            return position
+    recipes.append(recipe)
+    return len(recipes) - 1
+
+
+def _itself(typed: Typed) -> Recipe:
+    return Recipe(typed, cast(Form, form_of(typed.kind)), typed.kind.step)
+
+
+def _as_doubles(left: Typed, right: Typed) -> bool:
+    """Whether two operands meet as doubles: floats, and decimals with floats."""
+    families = {left.kind.family, right.kind.family}
+    return "float" in families and families <= {"float", "decimal"}
+
+
+def _is_target(left: Typed, right: Typed) -> bool:
+    """Whether ``left`` counts in the coarser unit: the other one then becomes its bound."""
+    if right.kind.family == "float":
+        return True
+    return left.kind.family != "float" and left.kind.step >= right.kind.step
+
+
+def _same_form(left: Typed, right: Typed) -> tuple[Recipe, Recipe] | None:
+    """Keys that keep every value of both sides, or None if they count in different domains."""
+    forms = form_of(left.kind), form_of(right.kind)
+    if _as_doubles(left, right):
+        return Recipe(left, "bits"), Recipe(right, "bits")
+    if "words" in forms and "float64" not in forms:
+        step = min(left.kind.step, right.kind.step)
+        kinds = left.kind.counted_in(step), right.kind.counted_in(step)
+        count = max(word_count(kind.low, kind.high) for kind in kinds)
+        return Recipe(left, "words", step, words=count), Recipe(right, "words", step, words=count)
+    if forms[0] == forms[1] and left.kind.step == right.kind.step:
+        return _itself(left), _itself(right)
+    return None
+
+
+def _common_form(left: Typed, right: Typed) -> tuple[Recipe, Recipe]:
+    """Keys in the coarser domain; values of the other side that it lacks are unusable."""
+    if _is_target(left, right):
+        form, step = cast(Form, form_of(left.kind)), left.kind.step
+        return _itself(left), Recipe(right, form, step, "exact")
+    form, step = cast(Form, form_of(right.kind)), right.kind.step
+    return Recipe(left, form, step, "exact"), _itself(right)
+
+
+def _merged(known: spec.Between, new: spec.Between) -> spec.Between | None:
+    """Both bands as one if they bound the same difference."""
+    low, high = new.low, new.high
+    if (known.left, known.right) == (new.right, new.left):
+        low, high = -high, -low
+    elif (known.left, known.right) != (new.left, new.right):
+        return None
+    text = known.text if known.text == new.text else f"{known.text} & {new.text}"
+    return replace(known, low=max(known.low, low), high=min(known.high, high), text=text)

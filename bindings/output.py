@@ -1,0 +1,162 @@
+"""The joined result: its schema, and gathering its columns once, by row number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from windjoin.checking import Typed, check, column_type
+from windjoin.columns import Values
+from windjoin.errors import DataError, SchemaError
+from windjoin.evaluate import counted_in, evaluate
+from windjoin.expressions import Alias, Column, Expression
+from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type, kind_of
+from windjoin.operands import words
+from windjoin.query import Query, output_name
+
+MOST_PLACES = 76  # of an Arrow decimal256
+I64 = NDArray[np.int64]
+# columns of one stream at row numbers: ``fetch(stream number, column names, rows)``
+Fetch = Callable[[int, list[str], I64], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """One column of the result; ``typed`` is None for a column passed through as it is."""
+
+    field: Any  # pyarrow.Field
+    source: Expression
+    typed: Typed | None
+
+
+class Output:
+    """The columns of the result of one bound query."""
+
+    def __init__(self, query: Query, schemas: Mapping[str, pa.Schema]) -> None:
+        self._names = query.names
+        if query.select is None:
+            self.columns = [
+                OutputColumn(
+                    field.with_name(f"{name}_{field.name}"), Column(name, field.name), None
+                )
+                for name in query.names
+                for field in schemas[name]
+            ]
+        else:
+            self.columns = [_selected(expression, schemas) for expression in query.select]
+        names = [column.field.name for column in self.columns]
+        for name in names:
+            if names.count(name) > 1:
+                sources = [repr(c.source) for c in self.columns if c.field.name == name]
+                raise SchemaError(
+                    f"the result would have {len(sources)} columns called {name!r}"
+                    f" ({', '.join(sources)}); choose columns with select= and .alias"
+                )
+        self.schema = pa.schema([column.field for column in self.columns])
+        self._needed = self._needed_columns()
+
+    def _needed_columns(self) -> list[list[str]]:
+        used = {column.key: column for item in self.columns for column in item.source.columns()}
+        return [
+            [column.name for column in used.values() if column.stream == name]
+            for name in self._names
+        ]
+
+    @property
+    def needed(self) -> list[list[str]]:
+        """For every stream, the columns the result is made of: all others may stay behind."""
+        return [list(names) for names in self._needed]
+
+    def gather(self, fetch: Fetch, rows: Sequence[I64]) -> pa.Table:
+        """The result table for row numbers ``rows[stream]``, each column taken once."""
+        taken: dict[tuple[str, str], Any] = {}
+        for stream, names in enumerate(self._needed):
+            if names:
+                arrays = fetch(stream, names, rows[stream])
+                taken |= {
+                    (self._names[stream], name): array
+                    for name, array in zip(names, arrays, strict=True)
+                }
+
+        def column(node: Column) -> Any:
+            return taken[node.stream, node.name]
+
+        arrays = [
+            column(_plain(item.source)) if item.typed is None else _computed(item, column)
+            for item in self.columns
+        ]
+        return pa.table(arrays, schema=self.schema)
+
+
+def table_fetch(tables: Sequence[pa.Table]) -> Fetch:
+    """Row numbers served from whole tables, one for each stream."""
+
+    def fetch(stream: int, names: list[str], rows: I64) -> list[Any]:
+        indices: Any = pa.array(rows)
+        return [tables[stream].column(name).take(indices) for name in names]
+
+    return fetch
+
+
+def _plain(expression: Expression) -> Column:
+    while isinstance(expression, Alias):
+        expression = expression.expression
+    assert isinstance(expression, Column)
+    return expression
+
+
+def _selected(expression: Expression, schemas: Mapping[str, pa.Schema]) -> OutputColumn:
+    name, inner = output_name(expression), expression
+    while isinstance(inner, Alias):
+        inner = inner.expression
+    if isinstance(inner, Column):
+        column_type(inner, schemas)
+        return OutputColumn(schemas[inner.stream].field(inner.name).with_name(name), inner, None)
+    typed = check(inner, schemas)
+    places = len(str(typed.kind.step.denominator)) - 1
+    if typed.kind.family == "decimal" and places > MOST_PLACES:
+        raise SchemaError(
+            f"select: `{inner!r}` has {places} decimal places, Arrow holds {MOST_PLACES};"
+            " make it a float by / 1"
+        )
+    return OutputColumn(pa.field(name, arrow_type(typed.kind)), inner, typed)
+
+
+def _computed(item: OutputColumn, column: Callable[[Column], Any]) -> Any:
+    assert item.typed is not None
+    values = evaluate(item.typed, column)
+    missing = None if values.valid is None else ~values.valid
+    arrow = item.field.type
+    if item.typed.kind.family == "null":
+        return pa.nulls(len(values.data))
+    if not values.kind.exact:
+        return pa.array(values.data, arrow, mask=missing)
+    mantissas = counted_in(min(values.kind.step, kind_of(arrow).step), values)
+    if item.typed.kind.family == "decimal":
+        largest = 10**arrow.precision - 1
+        mantissas = _fitting(item, mantissas, values, -largest, largest)
+        data: Any = words(mantissas, arrow.bit_width // 64).data
+        mask: Any = None if values.valid is None else np.packbits(values.valid, bitorder="little")
+        buffers = [None if mask is None else pa.py_buffer(mask), pa.py_buffer(data)]
+        return pa.Array.from_buffers(arrow, len(mantissas), buffers)
+    mantissas = _fitting(item, mantissas, values, INT64_MIN, INT64_MAX).astype(np.int64, copy=False)
+    return pa.array(mantissas, pa.int64(), mask=missing).view(arrow)
+
+
+def _fitting(item: OutputColumn, mantissas: Any, values: Values, low: int, high: int) -> Any:
+    """``mantissas`` if the result's type can hold them; 0 at nulls."""
+    if mantissas.dtype == np.int64 and high >= INT64_MAX:
+        return mantissas
+    outside = np.asarray((mantissas > high) | (mantissas < low), np.bool_)
+    rows = np.flatnonzero(outside if values.valid is None else outside & values.valid)
+    if len(rows):
+        raise DataError(
+            f"select: `{item.source!r}`, result row {rows[0]}: value {mantissas[rows[0]]}"
+            f"{'' if values.kind.step == 1 else f' times {values.kind.step}'} does not fit"
+            f" {item.field.type}; select a smaller quantity, or make it a float"
+        )
+    return np.where(outside, 0, mantissas)

@@ -1,0 +1,221 @@
+"""A query: streams, a conjunction of predicates, and what comes out; checked as it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from windjoin.errors import QueryError, hint, quoted
+from windjoin.expressions import (
+    Alias,
+    Between,
+    Binary,
+    Column,
+    Comparison,
+    Expression,
+    PairFunction,
+    Udf,
+    Unary,
+    conjuncts,
+)
+from windjoin.streams import Stream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from windjoin.binding import BoundQuery
+
+Closed = Literal["both", "right"]
+MOST_STREAMS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A windowed join of streams; made by `join`."""
+
+    streams: tuple[Stream, ...]
+    on: tuple[Expression, ...]
+    select: tuple[Expression, ...] | None = None
+    closed: Closed = "both"
+    exclude_self: tuple[tuple[int, int], ...] = ()  # pairs of stream numbers, lower first
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The streams' names, in order."""
+        return tuple(stream.name for stream in self.streams)
+
+    def bind(self, schemas: Mapping[str, pa.Schema]) -> BoundQuery:
+        """Check the query against the columns and types of its streams' data."""
+        from windjoin.binding import BoundQuery
+
+        return BoundQuery(self, schemas)
+
+
+def join(
+    *streams: Stream,
+    on: Expression | Sequence[Expression] = (),
+    select: Expression | Sequence[Expression] | None = None,
+    closed: Closed = "both",
+    cross: bool = False,
+    exclude_self: bool | Iterable[Any] = False,
+) -> Query:
+    """Join 2 to 16 streams on conditions that must all hold, inside their windows.
+
+    ``on``: one condition or several; ``&`` between conditions is the same as a list.
+    ``select``: the columns (or expressions with ``.alias``) of the result; all if not given.
+    ``closed``: whether a row exactly one window older than the newest still joins ("both") or not
+    ("right").
+    ``cross``: allow streams that no condition connects.
+    ``exclude_self``: a row never pairs with itself when several streams are one and the same table.
+    True says that all streams are that table; otherwise give the streams (or their names) that
+    are, or a list of such groups.  Rows are told apart by their row number, not by their values.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="ts", window="10s") for name in ("a", "b"))
+    >>> q = wj.join(a, b, on=[a["k"] == b["k"], a["x"] < b["x"]], exclude_self=True)
+    >>> q.on, q.exclude_self
+    ((a["k"] == b["k"], a["x"] < b["x"]), ((0, 1),))
+    """
+    _check_streams(streams)
+    names = [stream.name for stream in streams]
+    if closed not in ("both", "right"):
+        raise QueryError(f'closed={closed!r}: a window is closed="both" or closed="right"')
+    conditions = _conditions(on, names)
+    if not cross:
+        _check_connected(conditions, names)
+    chosen = None if select is None else _selection(select, names)
+    return Query(streams, conditions, chosen, closed, _self_pairs(exclude_self, names))
+
+
+def _check_streams(streams: Sequence[object]) -> None:
+    for given in streams:
+        if not isinstance(given, Stream):
+            raise QueryError(
+                f"join got {given!r} ({type(given).__name__}) where a stream is expected;"
+                " make one with windjoin.stream, and pass conditions as on="
+            )
+    if not 2 <= len(streams) <= MOST_STREAMS:
+        raise QueryError(f"join takes 2 to {MOST_STREAMS} streams, got {len(streams)}")
+    names = [given.name for given in streams if isinstance(given, Stream)]
+    for name in names:
+        if names.count(name) > 1:
+            raise QueryError(
+                f"{names.count(name)} streams are called {name!r}; give every stream a name of its"
+                " own (the same table may be several streams)"
+            )
+
+
+def _conditions(on: Any, names: list[str]) -> tuple[Expression, ...]:
+    given = [on] if isinstance(on, Expression) or not isinstance(on, Iterable) else list(on)
+    conditions: list[Expression] = []
+    for element in given:
+        if not isinstance(element, Expression):
+            raise QueryError(
+                f"on= got {element!r} ({type(element).__name__}) where a condition is expected;"
+                ' write comparisons of columns, such as calls["person"] == trades["person"]'
+            )
+        conditions += conjuncts(element)
+    for condition in conditions:
+        _check_known(condition, names, "on")
+        _check_condition(condition)
+    return tuple(conditions)
+
+
+def _check_known(expression: Expression, names: list[str], place: str) -> None:
+    for name in expression.streams:
+        if name not in names:
+            raise QueryError(
+                f"{place}: `{expression!r}` uses stream {name!r}, which is not joined here"
+                + hint(name, names)
+            )
+
+
+def _check_condition(condition: Expression) -> None:
+    logical = isinstance(condition, Binary) and condition.operator == "|"
+    logical |= isinstance(condition, Unary) and condition.operator in ("~", "is_null")
+    if isinstance(condition, PairFunction):
+        raise QueryError(f"on: `{condition!r}` is a measure; compare it with a threshold")
+    if not logical and not isinstance(condition, (Comparison, Between, Udf, Column)):
+        raise QueryError(
+            f"on: `{condition!r}` is not a condition; compare it with something,"
+            " for example with <= or =="
+        )
+    if len(condition.streams) < 2:
+        of = quoted(condition.streams) if condition.streams else "no stream"
+        raise QueryError(
+            f"on: `{condition!r}` uses columns of {of} alone; a condition on one stream belongs"
+            f" in its where=, as in stream({of}, ..., where=...)"
+        )
+
+
+def _check_connected(conditions: Iterable[Expression], names: list[str]) -> None:
+    group = {name: {name} for name in names}
+    for condition in conditions:
+        joined = set().union(*(group[name] for name in condition.streams))
+        for name in joined:
+            group[name] = joined
+    apart = [name for name in names if name not in group[names[0]]]
+    if apart:
+        together = [name for name in names if name in group[names[0]]]
+        raise QueryError(
+            f"no condition connects {quoted(together)} with {quoted(apart)}: that is a cross"
+            " product; add a condition, or say cross=True if it is meant"
+        )
+
+
+def _selection(select: Any, names: list[str]) -> tuple[Expression, ...]:
+    chosen = [select] if isinstance(select, Expression) else list(select)
+    if not chosen:
+        raise QueryError("select=[] leaves no column; leave select out to get all columns")
+    seen: dict[str, Expression] = {}
+    for expression in chosen:
+        if not isinstance(expression, Expression) or not expression.streams:
+            raise QueryError(
+                f"select got {expression!r} ({type(expression).__name__}) where a column"
+                ' expression is expected, such as calls["person"]'
+            )
+        _check_known(expression, names, "select")
+        name = output_name(expression)
+        if name in seen:
+            raise QueryError(
+                f"select: `{seen[name]!r}` and `{expression!r}` are both called {name!r};"
+                " rename one with .alias"
+            )
+        seen[name] = expression
+    return tuple(chosen)
+
+
+def output_name(expression: Expression) -> str:
+    """The name of a selected expression in the result."""
+    if isinstance(expression, Alias):
+        return expression.name
+    if isinstance(expression, Column):
+        return f"{expression.stream}_{expression.name}"
+    raise QueryError(f'select: `{expression!r}` needs a name; write (...).alias("name")')
+
+
+def _self_pairs(given: Any, names: list[str]) -> tuple[tuple[int, int], ...]:
+    if isinstance(given, bool):
+        groups: list[Any] = [names] if given else []
+    else:
+        groups = list(given)
+        if groups and all(isinstance(member, (str, Stream)) for member in groups):
+            groups = [groups]
+    pairs = set()
+    for group in groups:
+        numbers = sorted(_stream_number(member, names) for member in group)
+        if len(set(numbers)) < 2:
+            raise QueryError(
+                f"exclude_self: {group!r} names fewer than two streams;"
+                " name the streams that are one table"
+            )
+        pairs |= {(low, high) for low in numbers for high in numbers if low < high}
+    return tuple(sorted(pairs))
+
+
+def _stream_number(member: object, names: list[str]) -> int:
+    name = member.name if isinstance(member, Stream) else member
+    if not isinstance(name, str) or name not in names:
+        known = hint(str(name), names)
+        raise QueryError(f"exclude_self: {name!r} is not a stream of this join{known}")
+    return names.index(name)

@@ -1,0 +1,120 @@
+"""A stream: a name, the column that holds its time, and how long its rows stay joinable."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from windjoin.durations import NANOSECONDS, SPELLINGS, Duration, parse_duration
+from windjoin.errors import QueryError
+from windjoin.expressions import Column, Expression, conjuncts
+
+Window = str | int | timedelta | np.timedelta64 | Duration
+Filter = Expression | Callable[["Stream"], Expression]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stream:
+    """One input of a join; made by `stream`.  ``calls["person"]`` is its column ``person``."""
+
+    name: str
+    time: str
+    window: Duration | int  # an integer counts in units of the time column
+    unit: str | None = None
+    where: Expression | None = None
+
+    def __getitem__(self, column: str) -> Column:
+        if not isinstance(column, str):
+            raise QueryError(
+                f'{self.name}[{column!r}]: a column is named by text, as in {self.name}["person"]'
+            )
+        return Column(self.name, column)
+
+    def __repr__(self) -> str:
+        window = self.window if isinstance(self.window, int) else str(self.window)
+        unit = "" if self.unit is None else f", unit={self.unit!r}"
+        where = "" if self.where is None else f", where={self.where!r}"
+        return f"stream({self.name!r}, time={self.time!r}, window={window!r}{unit}{where})"
+
+    @property
+    def conditions(self) -> list[Expression]:
+        """The conditions of ``where``, one by one."""
+        return [] if self.where is None else conjuncts(self.where)
+
+
+def stream(
+    name: str,
+    *,
+    time: str,
+    window: Window,
+    unit: str | None = None,
+    where: Filter | None = None,
+) -> Stream:
+    """Describe one input of a join.
+
+    ``time`` names a timestamp column, or an integer column; ``unit`` says what such an integer
+    counts ("s", "ms", "us", "ns", "m", "h", "d").  ``window`` is how much older than the newest
+    member of a combination a row of this stream may be: "10s", "1h30m", a timedelta, or an integer
+    in units of the time column.  ``where`` keeps only some rows: an expression over this stream's
+    columns, or a function of the stream that returns one.
+
+    >>> stream("calls", time="ts", window="90s", where=lambda calls: calls["price"] > 0)
+    stream('calls', time='ts', window='1m30s', where=calls["price"] > 0)
+    """
+    if not isinstance(name, str) or not name:
+        raise QueryError(f"stream({name!r}): the name must be a text that is not empty")
+    if not isinstance(time, str) or not time:
+        raise QueryError(f"stream {name!r}: time={time!r} must be the name of the time column")
+    unit = _unit(name, unit)
+    bare = Stream(name, time, _window(name, window, unit), unit)
+    return Stream(name, time, bare.window, unit, _filter(bare, where))
+
+
+def _unit(name: str, unit: str | None) -> str | None:
+    if unit is None:
+        return None
+    known = SPELLINGS.get(unit, unit) if isinstance(unit, str) else None
+    if known not in NANOSECONDS:
+        raise QueryError(f"stream {name!r}: unit={unit!r} is not one of {', '.join(NANOSECONDS)}")
+    return known
+
+
+def _window(name: str, window: Any, unit: str | None) -> Duration | int:
+    length: Duration | int
+    if isinstance(window, numbers.Integral) and not isinstance(window, (bool, np.timedelta64)):
+        length = int(window) if unit is None else Duration(int(window) * NANOSECONDS[unit])
+        negative = window < 0
+    else:
+        try:
+            length = parse_duration(window)
+        except QueryError as error:
+            raise QueryError(f"stream {name!r}: window: {error}") from None
+        negative = length.nanoseconds < 0
+    if negative:
+        raise QueryError(
+            f"stream {name!r}: window={window!r} is negative;"
+            " a window is how far back a row is kept, 0 or more"
+        )
+    return length
+
+
+def _filter(bare: Stream, where: Any) -> Expression | None:
+    if where is None:
+        return None
+    condition = where(bare) if callable(where) else where
+    if not isinstance(condition, Expression):
+        raise QueryError(
+            f"stream {bare.name!r}: where={condition!r} is not a condition on its columns; write"
+            f' for example where=lambda {bare.name}: {bare.name}["price"] > 0'
+        )
+    others = [name for name in condition.streams if name != bare.name]
+    if others or not condition.streams:
+        raise QueryError(
+            f"stream {bare.name!r}: where=`{condition!r}` must use columns of this stream only"
+            + (f", not of {others[0]!r}; such a condition belongs in on=" if others else "")
+        )
+    return condition
