@@ -111,10 +111,12 @@ def sets(
     random: Generator, *, rows: int, seconds: int, domain: int, mean: float, deviation: float
 ) -> list[pa.Table]:
     """Item sets over a skewed domain."""
-    law = {"domain": domain, "exponent": 0.8, "mean": mean, "deviation": deviation}
-    return [
-        table(ts=times(random, rows, seconds), s=item_sets(random, rows, **law)) for _ in range(2)
-    ]
+
+    def drawn() -> pa.ListArray:
+        return item_sets(random, rows, domain=domain, exponent=0.8, mean=mean, deviation=deviation)
+
+    # the times of a stream are drawn before its sets
+    return [table(ts=times(random, rows, seconds), s=drawn()) for _ in range(2)]
 
 
 def clustered_vectors(random: Generator) -> list[pa.Table]:

@@ -71,9 +71,7 @@ def _equality(ts: list[I64], keys: list[pa.Array], window: int) -> tuple[int, in
     span = int(max(c.max(initial=-1) for c in codes)) + 1
     # rows of one key side by side, in time order; starts[k] .. starts[k + 1] are those of key k
     rows = [np.argsort(c, kind="stable") for c in codes]
-    starts = [
-        np.searchsorted(c[r], np.arange(span + 1)) for c, r in zip(codes, rows, strict=True)
-    ]
+    starts = [np.searchsorted(c[r], np.arange(span + 1)) for c, r in zip(codes, rows, strict=True)]
     times = [t[r] for t, r in zip(ts, rows, strict=True)]
     if len(ts) == 2:
         return _numbers(_equal2(*starts, *rows, *times, window))

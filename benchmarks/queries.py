@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import windjoin as wj
@@ -26,7 +27,7 @@ def predicate(name: str) -> Any:
 def conditions(kind: shapes.Kind, s: list[Any], limit: float) -> list[Any]:
     """Give the conjunction that a kind of workload stands for."""
     if kind == "equality":
-        return [left["k"] == right["k"] for left, right in zip(s, s[1:], strict=False)]
+        return [left["k"] == right["k"] for left, right in pairwise(s)]
     if kind == "band":
         return [abs(s[0]["x"] - s[1]["x"]) <= limit]
     if kind == "overlap":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def chart(measured: list[Measurement], paths: list[Path]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     panels = [[m for m in measured if m.workload == n and m.counts] for n in unique(measured)]
     panels = [sorted(p, key=lambda m: -min(m.walls)) for p in panels if p]
@@ -99,7 +100,9 @@ def chart(measured: list[Measurement], paths: list[Path]) -> None:
         bars = axis.barh(names, walls, color=[COLOURS.get(m.engine, PLAIN) for m in panel])
         axis.bar_label(bars, [f"{wall:,.1f}" for wall in walls], padding=3, fontsize=8)
         axis.set_xscale("log")
-        axis.set_xlim(min(walls) / 3, max(walls) * 2)
+        axis.set_xlim(10.0 ** math.floor(math.log10(min(walls) / 1.5)), max(walls) * 2)
+        axis.xaxis.set_minor_formatter(ticker.NullFormatter())
+        axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
         axis.set_title(f"{panel[0].workload}: {WORKLOADS[panel[0].workload].about}",
                        loc="left", fontsize=9, fontweight="bold")  # fmt: skip
         axis.tick_params(labelsize=8)

@@ -47,9 +47,7 @@ def arguments() -> argparse.Namespace:
 
 def plan(workload: str, peers: list[str], threads: int) -> list[Measurement]:
     """List who runs a workload: windjoin first, then every asked-for variant of every peer."""
-    found = [
-        Measurement(workload, OURS, "table" if workload == "W1_payload" else "rows", threads)
-    ]
+    found = [Measurement(workload, OURS, "table" if workload == "W1_payload" else "rows", threads)]
     for peer in peers:
         engine, _, only = peer.partition(":")
         for variant in jobs(engine).get(workload, {}):

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.generators import SECOND, I64, generator, table
+from benchmarks.generators import I64, SECOND, generator, table
 
 Kind = Literal["equality", "band", "overlap", "vectors", "images", "plane", "intervals"]
 

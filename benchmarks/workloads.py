@@ -74,13 +74,13 @@ def _w1() -> list[pa.Table]:
 
 
 def _w3() -> list[pa.Table]:
-    law = {"rows": 60_000, "seconds": 120, "domain": 100, "mean": 5.0, "deviation": 1.0}
-    return g.sets(generator("W3"), **law)
+    return g.sets(generator("W3"), rows=60_000, seconds=120, domain=100, mean=5.0, deviation=1.0)
 
 
 def _w3l() -> list[pa.Table]:
-    law = {"rows": 300_000, "seconds": 60, "domain": 100_000, "mean": 10.0, "deviation": 2.0}
-    return g.sets(generator("W3L"), **law)
+    return g.sets(
+        generator("W3L"), rows=300_000, seconds=60, domain=100_000, mean=10.0, deviation=2.0
+    )
 
 
 def _shape(name: str, results: int, checksum: int) -> Workload:

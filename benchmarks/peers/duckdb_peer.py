@@ -29,12 +29,14 @@ def bucketed(stream: str) -> str:
     return f"(SELECT *, ts // (2 * $window) AS bucket FROM {stream})"
 
 
-def twice(stream: str, source: str | None = None) -> str:
+def twice(stream: str) -> str:
     """Two replicas: the two buckets that partners of the row can lie in."""
-    # floor(), not //: DuckDB rounds // towards zero, and ts - window may be negative
-    first = "floor((ts - $window) / (2.0 * $window))::BIGINT"
-    rows = source or stream
-    return f"(SELECT *, unnest([{first}, {first} + 1]) AS bucket FROM {rows})"
+    # UNION ALL and whole numbers: unnest and floor() made W1 1.6 times slower
+    last = "(ts + $window) // (2 * $window)"
+    return (
+        f"(SELECT *, {last} AS bucket FROM {stream}"
+        f" UNION ALL SELECT *, {last} - 1 AS bucket FROM {stream})"
+    )
 
 
 # the value cells are a little wider than twice the reach: rounding cannot lose a partner
@@ -48,8 +50,11 @@ def celled(stream: str) -> str:
 
 def celled_twice(stream: str) -> str:
     """Four replicas by time and value."""
-    first = f"floor((x - 1.001 * $reach) / {CELL})::BIGINT"
-    return f"(SELECT *, unnest([{first}, {first} + 1]) AS cell FROM {twice(stream)})"
+    last = f"floor((x + 1.001 * $reach) / {CELL})::BIGINT"
+    rows = twice(stream)
+    return (
+        f"(SELECT *, {last} AS cell FROM {rows} UNION ALL SELECT *, {last} - 1 AS cell FROM {rows})"
+    )
 
 
 PAIR_A_B = within("a", "b")

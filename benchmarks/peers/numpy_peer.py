@@ -75,8 +75,10 @@ def gemm(workload: Workload, tables: list[pa.Table]) -> Callable[[], list[I64]]:
 
     def run() -> list[I64]:
         ab, ac, bc = adjacency(0, 1), adjacency(0, 2), adjacency(1, 2)
-        reach = [np.searchsorted(t, [ts[0] - workload.window, ts[0] + workload.window + 1])
-                 for t in ts[1:]]
+        reach = [
+            np.searchsorted(t, [ts[0] - workload.window, ts[0] + workload.window + 1])
+            for t in ts[1:]
+        ]
         found: list[tuple[I64, I64, I64]] = []
         for i in range(len(ab)):
             (b0, b1), (c0, c1) = reach[0][:, i], reach[1][:, i]

@@ -53,9 +53,7 @@ def bucket(w: Workload, f: list[pd.DataFrame]) -> pd.DataFrame:
 def prepare(plan: Plan, workload: Workload, tables: list[pa.Table], threads: int) -> Job:
     """Load the tables into frames; pandas has one thread whatever is asked."""
     names = letters(workload.streams)
-    frames = [
-        t.to_pandas().add_prefix(f"{name}_") for name, t in zip(names, tables, strict=True)
-    ]
+    frames = [t.to_pandas().add_prefix(f"{name}_") for name, t in zip(names, tables, strict=True)]
 
     def members(found: pd.DataFrame) -> list[I64]:
         return [found[f"{name}_i"].to_numpy() for name in names]
@@ -63,10 +61,14 @@ def prepare(plan: Plan, workload: Workload, tables: list[pa.Table], threads: int
     return Job(lambda: plan(workload, frames), members)
 
 
+BOTH: dict[str, Plan] = {"merge": merge, "bucket": bucket}
+BUCKET: dict[str, Plan] = {"bucket": bucket}
 PLANS: dict[str, dict[str, Plan]] = {
-    **dict.fromkeys(("W1", "W1s", "W5"), {"merge": merge, "bucket": bucket}),
-    **dict.fromkeys(("W1_sparse", "W1_text", "W1_payload"), {"bucket": bucket}),
-    **dict.fromkeys(("keys_once", "keys_hot", "times_equal"), {"bucket": bucket}),
+    "W1": BOTH,
+    "W1s": BOTH,
+    "W5": BOTH,
+    **dict.fromkeys(("W1_sparse", "W1_text", "W1_payload"), BUCKET),
+    **dict.fromkeys(("keys_once", "keys_hot", "times_equal"), BUCKET),
 }
 JOBS: Jobs = {
     workload: {variant: partial(prepare, plan) for variant, plan in variants.items()}

@@ -150,10 +150,12 @@ def prepare(plan: Plan, workload: Workload, tables: list[pa.Table], threads: int
 
 
 EQUAL: dict[str, Plan] = {"filter": equal_filter, "bucket": equal_bucket}
+BUCKET: dict[str, Plan] = {"bucket": equal_bucket}
 PLANS: dict[str, dict[str, Plan]] = {
-    **dict.fromkeys(("W1", "W1s"), {"where": equal_where, **EQUAL}),
-    **dict.fromkeys(("W1_sparse", "W1_text", "W1_payload"), {"bucket": equal_bucket}),
-    **dict.fromkeys(("keys_once", "key_one", "keys_hot", "times_equal"), {"bucket": equal_bucket}),
+    "W1": {"where": equal_where, **EQUAL},
+    "W1s": {"where": equal_where, **EQUAL},
+    **dict.fromkeys(("W1_sparse", "W1_text", "W1_payload"), BUCKET),
+    **dict.fromkeys(("keys_once", "key_one", "keys_hot", "times_equal"), BUCKET),
     "W2": {"where": band_where, "cell": band_cell},
     "W3L": {"prefix": sets_prefix},
     "W5": EQUAL,
