@@ -67,7 +67,9 @@ def show(console: Console, reading: Reading, session: Any) -> None:
         f"{reading.rows:>13,} rows  {reading.results:>13,} results"
         f"  resident {reading.resident / 1e6:8.1f} MB"
         f"  state {session.state_bytes / 1e6:8.1f} MB"
-        f"  {reading.rows / reading.seconds / 1e6:6.2f} M rows/s"
+        f"  {reading.rows / reading.seconds / 1e6:6.2f} M rows/s",
+        soft_wrap=True,
+        highlight=False,
     )
 
 
