@@ -138,6 +138,7 @@ def record(found: dict[str, float]) -> None:
     kept = recorded() if RECORD.exists() else {}
     kept.update({name: round(figure, 1) for name, figure in found.items()})
     everything = {"isa": "avx2", "bound": BOUND, "instructions_per_row": kept}
+    RECORD.parent.mkdir(exist_ok=True)
     RECORD.write_text(json.dumps(everything, indent=1) + "\n")
 
 

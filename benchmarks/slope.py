@@ -1,7 +1,7 @@
 """Cost against size for degenerate shapes: time must grow no faster than rows + results.
 
     python -m benchmarks.slope --out benchmarks/results/slope            # all shapes
-    python -m benchmarks.slope --shapes keys_hot,key_one --out /tmp/slope
+    python -m benchmarks.slope --shapes keys_hot,key_one --out benchmarks/results/slope
 
 Each shape runs at x1, x4 and x16.  The slope is that of log(time) over log(rows + results): 1 is
 linear, 2 is quadratic.  The number of results is compared with the oracle's at every size.
