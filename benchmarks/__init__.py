@@ -1,0 +1,1 @@
+"""Workloads, peers and measurements; see ``docs/benchmarks.md``."""

@@ -1,0 +1,1 @@
+"""Small benchmarks, one parameter per dimension, each group with a named baseline."""
