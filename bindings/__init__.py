@@ -1,6 +1,6 @@
 """Exact windowed joins of any number of streams on any predicate, on Arrow data."""
 
-from windjoin.errors import DataError, InputError, QueryError, SchemaError, WindjoinError
+from windjoin.errors import DataError, InputError, QueryError, SchemaError, SessionError, WindjoinError
 from windjoin.expressions import udf
 from windjoin.query import Query, join
 from windjoin.streams import Stream, stream
@@ -11,6 +11,7 @@ __all__ = [
     "Query",
     "QueryError",
     "SchemaError",
+    "SessionError",
     "Stream",
     "WindjoinError",
     "join",

@@ -19,6 +19,7 @@ from windjoin.operands import Recipe, encode
 from windjoin.output import Fetch, Output, table_fetch
 from windjoin.query import Query
 from windjoin.times import Clock, TimeColumn, clock_of, time_column, window_ticks
+from windjoin.watermarks import promise_ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,12 @@ class BoundQuery:
         """
         return self._streams[stream].prepare(data, first_row)
 
+    def promise(self, stream: int, time: Any) -> int:
+        """A time of stream number ``stream``, as a user gives it to ``advance``, in ticks."""
+        column = self._streams[stream].time
+        arrow_type = self.schemas[column.stream].field(column.column).type
+        return promise_ticks(column.stream, arrow_type, column.ratio, time)
+
     def spec_with(self, fetch: Fetch) -> JoinSpec:
         """The spec with predicates that can be evaluated on the data ``fetch`` serves.
 
@@ -163,7 +170,7 @@ class _StreamBinding:
     """Makes the rows of one stream."""
 
     def __init__(self, time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> None:
-        self._time = time
+        self.time = time
         self._filters = list(plan.filters)
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
@@ -179,12 +186,12 @@ class _StreamBinding:
         def fetch(column: Column) -> Any:
             return data.column(column.name)
 
-        times, timed = self._time.read(data.column(self._time.column))
+        times, timed = self.time.read(data.column(self.time.column))
         live = timed
         for condition in self._filters:
             kept = holds(condition, fetch)
             live = kept if live is None else live & kept
-        ticks = self._time.ticks(times, live, first_row)
+        ticks = self.time.ticks(times, live, first_row)
         encoded = [
             self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
         ]
@@ -205,9 +212,9 @@ class _StreamBinding:
 
     def _check_types(self, schema: pa.Schema) -> None:
         for name, bound in self._types.items():
-            given = column_type(Column(self._time.stream, name), {self._time.stream: schema})
+            given = column_type(Column(self.time.stream, name), {self.time.stream: schema})
             if given != bound:
                 raise SchemaError(
-                    f"stream {self._time.stream!r}: column {name!r} is {given} but the query was"
+                    f"stream {self.time.stream!r}: column {name!r} is {given} but the query was"
                     f" bound to {bound}; cast it, or bind the query to this schema"
                 )

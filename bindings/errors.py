@@ -33,6 +33,10 @@ class InputError(WindjoinError, ValueError):
     """What was handed in as a table is not one, or cannot be read."""
 
 
+class SessionError(WindjoinError, RuntimeError):
+    """A session is used in a way it cannot be: after its end, or by two threads at a time."""
+
+
 def quoted(names: Iterable[str]) -> str:
     """``'a', 'b' and 'c'``, for messages.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from windjoin.errors import QueryError, hint, quoted
@@ -24,6 +24,10 @@ from windjoin.streams import Stream
 if TYPE_CHECKING:
     import pyarrow as pa
     from windjoin.binding import BoundQuery
+    from windjoin.kernels.spec import I64
+    from windjoin.progress import ProgressOption
+    from windjoin.run import BatchRun
+    from windjoin.session import Session
 
 Closed = Literal["both", "right"]
 MOST_STREAMS = 16
@@ -38,6 +42,7 @@ class Query:
     select: tuple[Expression, ...] | None = None
     closed: Closed = "both"
     exclude_self: tuple[tuple[int, int], ...] = ()  # pairs of stream numbers, lower first
+    _last: list[BatchRun] = field(default_factory=list, init=False, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,6 +54,88 @@ class Query:
         from windjoin.binding import BoundQuery
 
         return BoundQuery(self, schemas)
+
+    def run(
+        self,
+        tables: Mapping[str, Any],
+        *,
+        threads: int | None = None,
+        progress: ProgressOption = False,
+        ordered: bool = False,
+    ) -> pa.Table:
+        """Join whole tables in this process.
+
+        ``tables``: for each stream anything with ``__arrow_c_stream__`` (pyarrow, polars, pandas,
+        DuckDB), a dictionary of columns, or the path of a Parquet, Arrow, CSV or JSON-lines file.
+        ``threads``: None takes what pays.  ``progress``: a bar, or a function of (done, in all).
+        ``ordered``: results by their time, then by their members in the order of the streams.
+
+        >>> import windjoin as wj
+        >>> calls = wj.stream("calls", time="t", window=10)
+        >>> trades = wj.stream("trades", time="t", window=10)
+        >>> q = wj.join(calls, trades, on=calls["who"] == trades["who"])
+        >>> q.run({
+        ...     "calls": {"t": [1, 20], "who": ["ann", "bob"]},
+        ...     "trades": {"t": [5, 50], "who": ["ann", "bob"]},
+        ... }).to_pylist()
+        [{'calls_t': 1, 'calls_who': 'ann', 'trades_t': 5, 'trades_who': 'ann'}]
+        """
+        from windjoin.run import run
+
+        table, done = run(self, tables, threads, progress, ordered)
+        self._last[:] = [done]
+        return table
+
+    def indices(
+        self,
+        tables: Mapping[str, Any],
+        *,
+        threads: int | None = None,
+        progress: ProgressOption = False,
+        ordered: bool = False,
+    ) -> dict[str, I64]:
+        """Row numbers of the members of every result, and no payload; arguments as in `run`.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["x"] < b["x"])
+        >>> q.indices({"a": {"t": [1, 2], "x": [5, 9]}, "b": {"t": [3], "x": [7]}})
+        {'a': array([0]), 'b': array([0])}
+        """
+        from windjoin.run import indices
+
+        rows, done = indices(self, tables, threads, progress, ordered)
+        self._last[:] = [done]
+        return rows
+
+    def open(
+        self,
+        schemas: Mapping[str, pa.Schema] | None = None,
+        *,
+        lateness: Any = 0,
+        rows_only: bool = False,
+        keep_rejected: int = 10_000,
+    ) -> Session:
+        """A continuous join: push rows as they come, get the results they complete.
+
+        ``schemas``: learned from the first push of every stream if not given.
+        ``lateness``: how far behind the newest row of its stream a row may be.
+        ``rows_only``: results are arrival numbers (0, 1, ... per stream); no payload is kept.
+        ``keep_rejected``: rejected rows of each stream that are kept to be looked at.
+        """
+        from windjoin.session import Session
+
+        return Session(self, schemas, lateness, rows_only, keep_rejected)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Counters of the last `run` or `indices`; empty before."""
+        return self._last[0].metrics() if self._last else {}
+
+    @property
+    def rejected(self) -> dict[str, I64]:
+        """Row numbers that the last `run` or `indices` could not join, having no time."""
+        return dict(self._last[0].rejected) if self._last else {}
 
 
 def join(

@@ -1,0 +1,84 @@
+"""Columns of the rows in a live window, kept as they came and taken by arrival number."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from typing import Any
+
+import pyarrow as pa
+from windjoin.kernels.spec import I64
+
+SMALL_BATCH = 1024  # rows; smaller batches are copied together, once
+
+
+class Payload:
+    """The batches that hold rows [head, tail) of one stream, of the columns somebody asks for."""
+
+    def __init__(self, schema: pa.Schema, columns: list[str]) -> None:
+        self.columns = columns
+        self.schema = pa.schema([schema.field(name) for name in columns])
+        self.head = self.tail = 0
+        self._batches: deque[pa.Table] = deque()
+        self._starts: deque[int] = deque()
+        self._small: list[pa.Table] = []
+        self._small_rows = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns kept."""
+        return sum(batch.nbytes for batch in (*self._batches, *self._small))
+
+    def append(self, table: pa.Table, rows: int) -> None:
+        """Keep the next ``rows`` rows."""
+        self.tail += rows
+        if not self.columns or not rows:
+            return
+        chosen = table.select(self.columns)
+        if rows >= SMALL_BATCH and not self._small:
+            self._keep(chosen)
+            return
+        self._small.append(chosen)
+        self._small_rows += rows
+        if self._small_rows >= SMALL_BATCH:
+            self._keep(pa.concat_tables(self._small).combine_chunks())
+            self._small, self._small_rows = [], 0
+
+    def _keep(self, table: pa.Table) -> None:
+        self._starts.append(self.tail - table.num_rows)
+        self._batches.append(table)
+
+    def forget(self, head: int) -> None:
+        """Rows before ``head`` are not asked for any more."""
+        self.head = head
+        while self._batches and self._starts[0] + self._batches[0].num_rows <= head:
+            self._batches.popleft()
+            self._starts.popleft()
+
+    def take(self, names: list[str], rows: I64) -> list[Any]:
+        """One array for each name, at arrival numbers ``rows``."""
+        if not len(rows):
+            return [pa.array([], self.schema.field(name).type) for name in names]
+        first, last = int(rows.min()), int(rows.max())
+        table, start = self._stretch(first, last)
+        indices: Any = pa.array(rows - start)
+        return [table.column(name).take(indices) for name in names]
+
+    def _stretch(self, first: int, last: int) -> tuple[pa.Table, int]:
+        """The batches from the one with row ``first`` to the one with row ``last``, as one table."""
+        starts = self._starts
+        chosen = []
+        begin = bisect_right(starts, first) - 1
+        start = starts[begin] if begin >= 0 else 0
+        settled = self.tail - self._small_rows
+        if begin >= 0 and first < settled:
+            for number in range(begin, len(starts)):
+                if starts[number] > last:
+                    break
+                chosen.append(self._batches[number])
+        else:
+            start = settled
+        if last >= settled:
+            chosen += self._small
+        return (chosen[0] if len(chosen) == 1 else pa.concat_tables(chosen)), start
+

@@ -1,0 +1,65 @@
+"""A progress bar for long work, where somebody wants one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+# True: a bar on standard error; a function: called with (done, in all)
+ProgressOption = bool | Callable[[int, int], None]
+
+Report = Callable[[int, int], None]
+SECONDS_BETWEEN = 0.1
+
+
+@contextmanager
+def progress_bar(option: ProgressOption, what: str, unit: str) -> Iterator[Report | None]:
+    """Something to report (done, in all) to while the work lasts; None where nobody looks."""
+    if callable(option):
+        yield _seldom(option)
+    elif option:
+        with _rich_bar(what, unit) as report:
+            yield _seldom(report)
+    else:
+        yield None
+
+
+def _seldom(report: Report) -> Report:
+    """Not more often than the eye can follow, but always when all is done."""
+    last = 0.0
+
+    def sometimes(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done >= total or now - last >= SECONDS_BETWEEN:
+            last = now
+            report(done, total)
+
+    return sometimes
+
+
+@contextmanager
+def _rich_bar(what: str, unit: str) -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

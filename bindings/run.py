@@ -1,0 +1,144 @@
+"""Run a query over whole tables in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.binding import BoundQuery, Prepared
+from windjoin.errors import QueryError
+from windjoin.inputs import as_table
+from windjoin.kernel_errors import as_own_errors
+from windjoin.kernels import batch
+from windjoin.kernels.spec import I64
+from windjoin.output import table_fetch
+from windjoin.progress import ProgressOption, progress_bar
+from windjoin.query import Query
+
+ROWS_PER_THREAD = 1 << 16  # fewer are not worth a thread
+
+
+@dataclass
+class BatchRun:
+    """What one batch run did; ``Query.metrics`` and ``explain()`` show it."""
+
+    bound: BoundQuery
+    run: batch.Run
+    rejected: dict[str, I64]  # row numbers without a time, per stream
+    rows_in: dict[str, int] = field(default_factory=dict)
+
+    def metrics(self) -> dict[str, Any]:
+        """Counters of the run, in all and per stream."""
+        names = self.bound.query.names
+        return {
+            "rows_in": sum(self.rows_in.values()),
+            "results": self.run.results,
+            "rejected": sum(len(rows) for rows in self.rejected.values()),
+            "comparisons": self.run.comparisons,
+            "threads": self.run.threads,
+            "streams": {
+                name: {
+                    "rows_in": self.rows_in[name],
+                    "joinable": self.run.rows[number],
+                    "rejected": len(self.rejected[name]),
+                }
+                for number, name in enumerate(names)
+            },
+        }
+
+
+def run(
+    query: Query,
+    tables: Mapping[str, Any],
+    threads: int | None,
+    progress: ProgressOption,
+    ordered: bool,
+) -> tuple[pa.Table, BatchRun]:
+    """The joined table."""
+    read = _read(query, tables)
+    rows, done = _join(query, read, threads, progress, ordered)
+    return done.bound.gather(list(read.values()), rows), done
+
+
+def indices(
+    query: Query,
+    tables: Mapping[str, Any],
+    threads: int | None,
+    progress: ProgressOption,
+    ordered: bool,
+) -> tuple[dict[str, I64], BatchRun]:
+    """Row numbers of the members of every result."""
+    rows, done = _join(query, _read(query, tables), threads, progress, ordered)
+    return dict(zip(query.names, rows, strict=True)), done
+
+
+def _read(query: Query, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """Tables in the order of the streams; what does not belong is left for bind() to refuse."""
+    if not isinstance(tables, Mapping):
+        raise QueryError(
+            f"tables is a {type(tables).__name__}; give a dictionary with a table for each stream:"
+            f" {', '.join(query.names)}"
+        )
+    # The same object read twice would be two tables: a self-join reads its table once.
+    seen: dict[int, pa.Table] = {}
+    read = {}
+    for name, source in tables.items():
+        if id(source) not in seen:
+            seen[id(source)] = as_table(source, name)
+        read[name] = seen[id(source)]
+    return {name: read[name] for name in (*query.names, *read) if name in read}
+
+
+def _join(
+    query: Query,
+    tables: Mapping[str, pa.Table],
+    threads: int | None,
+    progress: ProgressOption,
+    ordered: bool,
+) -> tuple[list[I64], BatchRun]:
+    bound = query.bind({name: table.schema for name, table in tables.items()})
+    data = list(tables.values())
+    prepared = [bound.prepare(number, table) for number, table in enumerate(data)]
+    spec = bound.spec_with(table_fetch(data))
+    total = max(table.num_rows for table in data)
+    with as_own_errors(), progress_bar(progress, "joining", "rows") as report:
+        rows, found = batch.join_rows(
+            spec,
+            [one.rows for one in prepared],
+            threads=_threads(threads, total),
+            progress=report,
+        )
+    if ordered:
+        rows = _by_time(prepared, rows)
+    rejected = {
+        name: np.empty(0, np.int64) if one.null_time is None else np.flatnonzero(one.null_time)
+        for name, one in zip(query.names, prepared, strict=True)
+    }
+    counts = {name: table.num_rows for name, table in tables.items()}
+    return rows, BatchRun(bound, found, rejected, counts)
+
+
+def _threads(threads: int | None, rows: int) -> int:
+    if threads is None:
+        return max(1, min(len(os.sched_getaffinity(0)), rows // ROWS_PER_THREAD))
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        raise QueryError(f"threads={threads!r}: give a number of threads, 1 or more, or None")
+    return threads
+
+
+def _by_time(prepared: list[Prepared], rows: list[I64]) -> list[I64]:
+    """Results by their own time T, then by their members in the order of the streams.
+
+    Members stand in the total order of rows: by time, then by arrival.
+    """
+    times = [one.rows.time[members] for one, members in zip(prepared, rows, strict=True)]
+    latest = times[0]
+    for time in times[1:]:
+        latest = np.maximum(latest, time)
+    keys = [key for pair in zip(times, rows, strict=True) for key in pair]
+    order = np.lexsort([*reversed(keys), latest])
+    return [members[order] for members in rows]

@@ -1,0 +1,266 @@
+"""A continuous join in this process: push rows, get the results they complete."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.binding import BoundQuery
+from windjoin.errors import QueryError, SessionError, hint
+from windjoin.inputs import as_table
+from windjoin.kernel_errors import as_own_errors
+from windjoin.kernels.live import LiveJoin
+from windjoin.kernels.spec import I64
+from windjoin.output import Fetch
+from windjoin.payload import Payload
+from windjoin.query import Query
+from windjoin.rejected import Rejected
+from windjoin.watermarks import lateness_ticks
+
+Results = pa.Table | dict[str, I64]
+
+
+class Session:
+    """An open continuous join; made by `Query.open`.
+
+    Rows may be pushed in any order across streams and, within ``lateness``, within a stream.  A
+    result leaves with the push that brings its last member.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> with wj.join(a, b, on=a["k"] == b["k"]).open() as s:
+    ...     first = s.push("a", {"t": [1, 2], "k": [7, 8]})
+    ...     second = s.push("b", {"t": [5], "k": [8]})
+    >>> second.to_pylist()
+    [{'a_t': 2, 'a_k': 8, 'b_t': 5, 'b_k': 8}]
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        schemas: Mapping[str, pa.Schema] | None,
+        lateness: Any,
+        rows_only: bool,
+        keep_rejected: int,
+    ) -> None:
+        self.query = query
+        self.rows_only = rows_only
+        self._lateness = lateness
+        self._keep_rejected = keep_rejected
+        self._numbers = {name: number for number, name in enumerate(query.names)}
+        self._lock = threading.Lock()
+        self._closed = False
+        self._waiting: list[tuple[int, pa.Table | int]] = []
+        self._schemas: dict[str, pa.Schema] = {}
+        self._live: LiveJoin | None = None
+        if schemas is not None:
+            self._begin(schemas)
+
+    def _begin(self, schemas: Mapping[str, pa.Schema]) -> None:
+        bound = self.query.bind(schemas)
+        lateness = lateness_ticks(bound.clock, self._lateness)
+        kept = bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
+        self._bound = bound
+        self._payloads = [
+            Payload(bound.schemas[name], columns)
+            for name, columns in zip(self.query.names, kept, strict=True)
+        ]
+        self._rejected = {
+            name: Rejected(bound.schemas[name], self._keep_rejected) for name in self.query.names
+        }
+        with as_own_errors():
+            self._live = LiveJoin(bound.spec_with(self._fetch), lateness)
+
+    @property
+    def _fetch(self) -> Fetch:
+        payloads = self._payloads
+        return lambda stream, names, rows: payloads[stream].take(names, rows)
+
+    # -- pushing ---------------------------------------------------------------------------------
+
+    def push(self, stream: str, rows: Any) -> Results:
+        """Join new rows of a stream with all that is here; the results that they complete.
+
+        ``rows``: whatever `Query.run` takes as a table.  Until every stream has been seen (if
+        ``schemas`` were not given) nothing can be complete, and an empty table comes back.
+        """
+        with self._alone():
+            number = self._number(stream)
+            table = as_table(rows, stream)
+            if self._live is None and not self._learn(number, table):
+                return self._nothing()
+            return self._push(number, table)
+
+    def advance(self, stream: str, time: Any) -> None:
+        """Promise that no row of a stream before ``time`` will come any more.
+
+        ``time``: an integer of the stream's own time column, or a datetime.
+        """
+        with self._alone():
+            number = self._number(stream)
+            if self._live is None:
+                self._waiting.append((number, time))
+                return
+            self._live.advance(number, self._bound.promise(number, time))
+            self._forget()
+
+    def close(self) -> Results:
+        """End the session; the results still to come (none: they left with their last member)."""
+        with self._alone():
+            results = self._nothing()
+            self._final = self._metrics()
+            self._closed = True
+            self._live = None
+            self._waiting = []
+            return results
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._closed:
+            self.close()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._lock.acquire(blocking=False):
+            raise SessionError(
+                "this session is in use by another thread; push from one thread at a time"
+            )
+        try:
+            if self._closed:
+                raise SessionError("this session is closed; open a new one with Query.open")
+            yield
+        finally:
+            self._lock.release()
+
+    def _number(self, stream: str) -> int:
+        if stream not in self._numbers:
+            raise QueryError(
+                f"{stream!r} is not a stream of this query{hint(str(stream), self.query.names)}"
+            )
+        return self._numbers[stream]
+
+    def _learn(self, number: int, table: pa.Table) -> bool:
+        """Keep the first rows until the schemas of all streams are known; whether they are now."""
+        self._schemas.setdefault(self.query.names[number], table.schema)
+        if len(self._schemas) < len(self._numbers):
+            self._waiting.append((number, table))
+            return False
+        self._begin(self._schemas)
+        waiting, self._waiting = self._waiting, []
+        for earlier, what in waiting:
+            if isinstance(what, pa.Table):
+                self._push(earlier, what)
+            else:
+                assert self._live is not None
+                self._live.advance(earlier, self._bound.promise(earlier, what))
+        return True
+
+    def _push(self, number: int, table: pa.Table) -> Results:
+        assert self._live is not None
+        first = self._live.windows[number].tail
+        prepared = self._bound.prepare(number, table, first)
+        self._payloads[number].append(table, table.num_rows)
+        try:
+            pushed = self._live.push(number, prepared.rows, prepared.null_time)
+        except BaseException:  # in the middle of a push, state is neither before nor after it
+            self._closed, self._final = True, self._metrics()
+            raise
+        if pushed.late is not None or prepared.null_time is not None:
+            self._rejected[self.query.names[number]].add(table, prepared.null_time, pushed.late)
+        results = self._results(pushed.rows)
+        self._forget()
+        return results
+
+    def _results(self, rows: list[I64]) -> Results:
+        if self.rows_only:
+            return dict(zip(self.query.names, rows, strict=True))
+        return self._bound.gather_with(self._fetch, rows)
+
+    def _nothing(self) -> Results:
+        if self.rows_only:
+            return {name: np.empty(0, np.int64) for name in self.query.names}
+        if self._live is None:
+            return pa.table({})
+        return self._bound.schema.empty_table()
+
+    def _forget(self) -> None:
+        assert self._live is not None
+        for payload, window in zip(self._payloads, self._live.windows, strict=True):
+            payload.forget(window.head)
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    @property
+    def rejected(self) -> dict[str, pa.Table]:
+        """Rows that could not be joined, per stream, the newest ``keep_rejected`` of each.
+
+        The last column, ``windjoin_reason``, says why: "null time" or "late".
+        """
+        if self._live is None and not hasattr(self, "_rejected"):
+            return {}
+        return {name: rejected.table() for name, rejected in self._rejected.items()}
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes held: windows, indexes, keys, payload."""
+        if self._live is None:
+            return sum(what.nbytes for _, what in self._waiting if isinstance(what, pa.Table))
+        return self._live.nbytes + sum(payload.nbytes for payload in self._payloads)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Counters since the session was opened, in all and per stream."""
+        return self._final if self._closed else self._metrics()
+
+    def _metrics(self) -> dict[str, Any]:
+        streams = {name: self._stream_metrics(name) for name in self.query.names}
+        live = self._live
+        total = {
+            name: sum(stream[name] for stream in streams.values())
+            for name in ("rows_in", "rejected", "late", "null_time", "unmatchable", "expired")
+        }
+        return {
+            **total,
+            "results": live.results if live else 0,
+            "comparisons": live.comparisons if live else 0,
+            "state_bytes": self.state_bytes,
+            "streams": streams,
+        }
+
+    def _stream_metrics(self, name: str) -> dict[str, int]:
+        number = self._numbers[name]
+        if self._live is None:
+            waiting = [what for s, what in self._waiting if s == number]
+            rows = sum(what.num_rows for what in waiting if isinstance(what, pa.Table))
+            zeros = dict.fromkeys(
+                ("rejected", "late", "null_time", "unmatchable", "expired", "state_rows"), 0
+            )
+            return {"rows_in": rows, **zeros, "state_bytes": 0}
+        counts, window = self._live.counts[number], self._live.windows[number]
+        null_time = self._rejected[name].null_time
+        return {
+            "rows_in": counts.rows_in,
+            "rejected": counts.late + null_time,
+            "late": counts.late,
+            "null_time": null_time,
+            "unmatchable": counts.unusable - counts.late - null_time,
+            "expired": counts.expired,
+            "state_rows": len(window),
+            "state_bytes": window.nbytes + self._payloads[number].nbytes,
+        }
+
+
+def _united(first: list[list[str]], second: list[list[str]]) -> list[list[str]]:
+    return [list(dict.fromkeys([*a, *b])) for a, b in zip(first, second, strict=True)]
