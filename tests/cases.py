@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from typing import Literal as OneOf
 
 import pyarrow as pa
 
@@ -47,8 +48,17 @@ class StreamCase:
         return pa.table(arrays)
 
 
+class Printed:
+    """Hypothesis shows the text of ``repr`` instead of the fields of a dataclass."""
+
+    __slots__ = ()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+
 @dataclass(frozen=True, slots=True)
-class Case:
+class Case(Printed):
     """A query over drawn data."""
 
     streams: tuple[StreamCase, ...]
@@ -81,6 +91,31 @@ class Case:
         return f"\n{self.source()}\n{data}\n"
 
 
+def tiny(
+    predicates: Sequence[Expression],
+    *columns: dict[str, tuple[Kind, list[Any]]],
+    windows: Sequence[int] | None = None,
+    options: dict[str, str] | None = None,
+    closed: OneOf["both", "right"] = "both",
+) -> Case:
+    """A hand-made case: per stream its columns with their stored values, the time among them."""
+    windows = windows or [0] * len(columns)
+    streams = tuple(
+        StreamCase(
+            f"s{number}",
+            {"window": repr(window), **(options or {})},
+            {name: kind for name, (kind, _) in given.items()},
+            [
+                dict(zip(given, row, strict=True))
+                for row in zip(*(values for _, values in given.values()), strict=True)
+            ],
+        )
+        for number, (window, given) in enumerate(zip(windows, columns, strict=True))
+    )
+    query = Query(tuple(windows), tuple(predicates), (None,) * len(columns), closed)
+    return Case(streams, query)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """Rows ``start`` to ``stop`` of a stream pushed, or, with ``time``, a promise about it."""
@@ -91,8 +126,8 @@ class Step:
     time: int | None = None  # as stored in the stream's time column
 
 
-@dataclass(frozen=True)
-class SessionCase:
+@dataclass(frozen=True, slots=True)
+class SessionCase(Printed):
     """A case whose rows arrive step by step."""
 
     case: Case

@@ -10,12 +10,14 @@ an operand that is null or NaN makes a comparison unknown, and only true is true
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal as OneOf
+from typing import Any
+from typing import Literal as OneOf
 
 TIME = "ts"
 
@@ -72,6 +74,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
+    "/": lambda left, right: _ieee_quotient(float(left), float(right)),
+    "//": lambda left, right: left // right if right else None,  # integers; by zero is null
+    "%": lambda left, right: left % right if right else None,
     "neg": operator.neg,
     "abs": abs,
     # between, by the ends that belong to it
@@ -98,6 +103,12 @@ def evaluate(expression: Expression, rows: Sequence[Row]) -> Any:
         return None
     function = expression.function or OPERATIONS[expression.operation]
     return _null_if_nan(function(*values))
+
+
+def _ieee_quotient(left: float, right: float) -> float:
+    if right:
+        return left / right
+    return math.nan if left == 0 else math.copysign(math.inf, left) * math.copysign(1.0, right)
 
 
 def _null_if_nan(value: Any) -> Any:
@@ -145,7 +156,7 @@ def takes_part(query: Query, stream: int, row: Row) -> bool:
 
 
 def join_by_definition(query: Query, streams: Sequence[list[Row]]) -> Results:
-    """Every combination of rows, each asked whether it is a result: the definition, word for word."""
+    """Every combination of rows, each asked whether it is a result: the definition itself."""
     results: Results = Counter()
     for numbers in product(*(range(len(rows)) for rows in streams)):
         rows = [stream[number] for stream, number in zip(streams, numbers, strict=True)]

@@ -6,13 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 from hypothesis import strategies as st
 
 from tests.cases import Case, SessionCase, Step, StreamCase
 from tests.functions import between_the_others, even_sum, product_at_least_one
 from tests.oracle import TIME, Apply, Column, Expression, Literal, Query, Row, evaluate
-from tests.values import ARITHMETIC, FAMILIES, KINDS, NANOSECONDS, ORDERED_FAMILIES, Kind, family
+from tests.values import (
+    ARITHMETIC,
+    FAMILIES,
+    INTEGERS,
+    KINDS,
+    NANOSECONDS,
+    ORDERED_FAMILIES,
+    Kind,
+    family,
+)
 
 MOST_ROWS = {2: 30, 3: 14, 4: 9, 5: 6}  # per stream: the oracle's work grows with the product
 VARIETY = {2: (1, 2, 3, 9), 3: (1, 2, 2, 3), 4: (1, 1, 2), 5: (1, 1, 2)}  # values per column
@@ -34,7 +42,7 @@ class Draft:
     nullable: list[set[str]] = field(default_factory=list)
 
     def column(self, stream: int, kinds: list[Kind]) -> Column:
-        """A column of ``stream`` of one of ``kinds``: an old one if there is one and luck has it."""
+        """A column of ``stream`` of one of ``kinds``: sometimes an old one."""
         columns = self.columns[stream]
         old = [name for name, kind in columns.items() if kind in kinds]
         if old and self.draw(st.booleans()):
@@ -85,6 +93,14 @@ def shifted_order(draft: Draft, left: int, right: int) -> Expression:
     return Apply(draft.draw(st.sampled_from(ORDERS)), (moved, draft.number(right)))
 
 
+def quotient(draft: Draft, left: int, right: int) -> Expression:
+    """A division across two streams: doubles, or integers rounded down, by zero included."""
+    operation = draft.draw(st.sampled_from(["/", "//", "%"]))
+    kinds = ARITHMETIC if operation == "/" else INTEGERS
+    divided = Apply(operation, (draft.column(left, kinds), draft.column(right, kinds)))
+    return Apply(draft.draw(st.sampled_from([*ORDERS, "=="])), (divided, draft.bound()))
+
+
 def _difference(draft: Draft, left: int, right: int) -> Apply:
     return Apply("-", (draft.number(left), draft.number(right)))
 
@@ -131,7 +147,7 @@ def negation(draft: Draft, left: int, right: int) -> Expression:
 
 SIMPLE = [equality, inequality, order, time_order, shifted_order, band, between]
 PAIR = [*SIMPLE, equality, equality, band, composite_equality, alternative, exception, negation]
-PAIR += [udf_of_floats, udf_of_integers]
+PAIR += [udf_of_floats, udf_of_integers, quotient]
 
 
 def sum_of_two(draft: Draft, one: int, two: int, three: int) -> Expression:
@@ -326,7 +342,3 @@ def _promise(draw: Draw, case: Case) -> Step:
     kind = case.streams[stream].kinds[TIME]
     step = 1 if kind.family == "number" else max(TICK // kind.scale, 1)
     return Step(stream, time=draw(st.integers(0, 12)) * step)
-
-
-def is_integer_time(case: Case) -> bool:
-    return pa.types.is_integer(case.streams[0].kinds[TIME].type)

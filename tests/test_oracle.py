@@ -143,6 +143,23 @@ def test_evaluate_between_knows_its_ends(closed, inside):
     assert [x for x in range(5) if evaluate(between, [{"x": x}])] == inside
 
 
+@pytest.mark.parametrize(
+    ("operation", "left", "right", "value"),
+    [
+        ("/", 1, 2, 0.5),
+        ("/", -1, 0, -inf),
+        ("/", 1.0, -0.0, -inf),
+        ("/", 0, 0, None),
+        ("//", -3, 2, -2),
+        ("%", -3, 2, 1),
+        ("//", 1, 0, None),
+        ("%", 1, 0, None),
+    ],
+)
+def test_evaluate_divides_as_ieee_or_rounds_down(operation, left, right, value):
+    assert evaluate(Apply(operation, (X, Y)), [{"x": left}, {"x": right}]) == value
+
+
 def test_evaluate_does_not_wrap_integers():
     assert evaluate(Apply("+", (X, Y)), [{"x": 2**63 - 1}, {"x": 2**63 - 1}]) == 2**64 - 2
 

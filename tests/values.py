@@ -54,7 +54,7 @@ _DAY_MS = 86_400_000
 
 
 def _times() -> list[Kind]:
-    """Kinds of dates, times, timestamps and durations, each on a grid that its coarsest unit has."""
+    """Kinds of dates, times, timestamps and durations, each on a grid all units have."""
     kinds = [
         Kind("date32", pa.date32(), "date", (0, 1, -1, 20_000), 86_400 * 10**9),
         Kind("date64", pa.date64(), "date", (0, _DAY_MS, -_DAY_MS, 20_000 * _DAY_MS), 10**6),
