@@ -1,0 +1,33 @@
+"""Hypothesis profiles: ``default``, and ``thorough`` (``HYPOTHESIS_PROFILE=thorough``)."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+EXAMPLES = 60
+THOROUGH = 50  # times as many
+
+for _profile, _examples in (("default", EXAMPLES), ("thorough", EXAMPLES * THOROUGH)):
+    settings.register_profile(
+        _profile,
+        max_examples=_examples,
+        deadline=None,  # the first call of a user's function compiles it
+        print_blob=True,
+        derandomize=os.environ.get("CI") == "true",
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.function_scoped_fixture,  # set once per test on purpose
+        ],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let blocks of partial results end every few rows, so that small cases cross their borders."""
+    monkeypatch.setattr(import_module("windjoin.kernels.batch"), "BLOCK_ROWS", 7)

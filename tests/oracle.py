@@ -1,0 +1,281 @@
+"""What a windowed join and a session mean, as plain loops.  Imports nothing of the package.
+
+A stream is a list of rows; a row is a dictionary with its event time under ``TIME`` (an int, or
+``None`` for a bad row) and its columns by name.  Times are ints in one unit, integers are Python
+ints, floats are IEEE doubles, decimals are ``Fraction``; ``None`` is null.
+
+Predicates are descriptions (`Column`, `Literal`, `Apply`).  ``None`` is also the third truth value:
+an operand that is null or NaN makes a comparison unknown, and only true is true.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+from typing import Literal as OneOf
+
+TIME = "ts"
+
+Row = dict[str, Any]
+Results = Counter[tuple[int, ...]]  # row numbers, one per stream, in stream order
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Column ``name`` of stream number ``stream``."""
+
+    stream: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; ``source`` is how a user writes it where ``repr`` is not."""
+
+    value: Any
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """``operation`` on operands; ``function`` is the user's when the operation is ``udf``."""
+
+    operation: str
+    operands: tuple[Expression, ...]
+    function: Callable[..., Any] | None = None
+
+
+Expression = Column | Literal | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A conjunction of predicates over streams with windows; filters see one stream alone."""
+
+    windows: tuple[int, ...]
+    predicates: tuple[Expression, ...]
+    filters: tuple[Expression | None, ...]
+    closed: OneOf["both", "right"] = "both"
+    distinct: tuple[tuple[int, int], ...] = ()  # a row does not pair with itself
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda left, right: _ieee_quotient(float(left), float(right)),
+    "//": lambda left, right: left // right if right else None,  # integers; by zero is null
+    "%": lambda left, right: left % right if right else None,
+    "neg": operator.neg,
+    "abs": abs,
+    # between, by the ends that belong to it
+    "both": lambda value, low, high: low <= value <= high,
+    "left": lambda value, low, high: low <= value < high,
+    "right": lambda value, low, high: low < value <= high,
+    "neither": lambda value, low, high: low < value < high,
+}
+
+
+def evaluate(expression: Expression, rows: Sequence[Row]) -> Any:
+    """The value of an expression for one row of each stream; ``None`` is null or unknown."""
+    match expression:
+        case Column(stream, name):
+            return _null_if_nan(rows[stream][name])
+        case Literal(value):
+            return _null_if_nan(value)
+        case Apply("&" | "|" | "~"):
+            return _logic(expression.operation, [evaluate(e, rows) for e in expression.operands])
+    values = [evaluate(operand, rows) for operand in expression.operands]
+    if expression.operation == "is_null":
+        return values[0] is None
+    if any(value is None for value in values):
+        return None
+    function = expression.function or OPERATIONS[expression.operation]
+    return _null_if_nan(function(*values))
+
+
+def _ieee_quotient(left: float, right: float) -> float:
+    if right:
+        return left / right
+    return math.nan if left == 0 else math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def _null_if_nan(value: Any) -> Any:
+    return None if value != value else value
+
+
+def _logic(operation: str, values: list[Any]) -> bool | None:
+    """Three-valued and, or, not: unknown where the known operands leave it open."""
+    if operation == "~":
+        return None if values[0] is None else not values[0]
+    decisive = operation == "|"
+    if any(value is decisive for value in values):
+        return decisive
+    return None if any(value is None for value in values) else not decisive
+
+
+def streams_of(expression: Expression) -> set[int]:
+    """The streams an expression reads."""
+    match expression:
+        case Column(stream):
+            return {stream}
+        case Literal():
+            return set()
+    return set().union(*(streams_of(operand) for operand in expression.operands))
+
+
+def inside_windows(query: Query, times: Sequence[int]) -> bool:
+    """Whether every time is within its stream's window of the newest one."""
+    newest = max(times)
+    for time, window in zip(times, query.windows, strict=False):
+        age = newest - time
+        if query.closed == "both" and age > window:
+            return False
+        if query.closed == "right" and time < newest and age >= window:
+            return False
+    return True
+
+
+def takes_part(query: Query, stream: int, row: Row) -> bool:
+    """Whether a row has a time and passes its stream's own filter."""
+    condition = query.filters[stream]
+    if row[TIME] is None:
+        return False
+    return condition is None or evaluate(condition, {stream: row}) is True  # type: ignore[arg-type]
+
+
+def join_by_definition(query: Query, streams: Sequence[list[Row]]) -> Results:
+    """Every combination of rows, each asked whether it is a result: the definition itself."""
+    results: Results = Counter()
+    for numbers in product(*(range(len(rows)) for rows in streams)):
+        rows = [stream[number] for stream, number in zip(streams, numbers, strict=True)]
+        if (
+            all(takes_part(query, stream, row) for stream, row in enumerate(rows))
+            and inside_windows(query, [row[TIME] for row in rows])
+            and all(evaluate(predicate, rows) is True for predicate in query.predicates)
+            and all(numbers[left] != numbers[right] for left, right in query.distinct)
+        ):
+            results[numbers] += 1
+    return results
+
+
+def join(query: Query, streams: Sequence[list[Row]]) -> Results:
+    """The same set stream by stream: a prefix that breaks a rule is not extended.
+
+    Sound because the newest time of a combination only grows with it, and because a predicate is
+    asked exactly once, when the last of its streams is bound.
+    """
+    due: list[list[Expression]] = [[] for _ in streams]
+    for predicate in query.predicates:
+        due[max(streams_of(predicate))].append(predicate)
+    partial: list[tuple[tuple[int, ...], list[Row]]] = [((), [])]
+    for stream, rows in enumerate(streams):
+        usable = [(n, row) for n, row in enumerate(rows) if takes_part(query, stream, row)]
+        pairs = [pair for pair in query.distinct if max(pair) == stream]
+        longer = []
+        for numbers, members in partial:
+            for number, row in usable:
+                candidate = (*numbers, number)
+                combination = [*members, row]
+                if (
+                    inside_windows(query, [member[TIME] for member in combination])
+                    and all(evaluate(predicate, combination) is True for predicate in due[stream])
+                    and all(candidate[left] != candidate[right] for left, right in pairs)
+                ):
+                    longer.append((candidate, combination))
+        partial = longer
+    return Counter(numbers for numbers, _ in partial)
+
+
+def ordered(results: Results, streams: Sequence[list[Row]]) -> list[tuple[int, ...]]:
+    """Results by their own time, the newest of their members', then by members in stream order."""
+
+    def key(numbers: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        times = [rows[n][TIME] for rows, n in zip(streams, numbers, strict=True)]
+        return max(times), numbers
+
+    return sorted(results.elements(), key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """Rows of one stream arriving together."""
+
+    stream: int
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """The promise that no row of ``stream`` before ``time`` will come."""
+
+    stream: int
+    time: int
+
+
+Event = Push | Advance
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a session owes its caller; rows are numbered per stream as they arrive."""
+
+    results: list[Results]  # one per event
+    rejected: list[list[tuple[int, OneOf["null time", "late"]]]]  # one list per stream
+    accepted: list[list[int]]
+
+
+def replay(query: Query, events: Sequence[Event], lateness: int) -> Outcome:
+    """A session from its definition.
+
+    A row is late when its time is before its stream's watermark as the rows before it left it.
+    A result leaves with the push that brings the last of its members to arrive.
+    """
+    count = len(query.windows)
+    arrived: list[list[Row]] = [[] for _ in range(count)]
+    brought_by: list[list[int]] = [[] for _ in range(count)]
+    watermark: list[int | None] = [None] * count
+    outcome = Outcome(
+        [Counter() for _ in events], [[] for _ in range(count)], [[] for _ in range(count)]
+    )
+    for number, event in enumerate(events):
+        stream = event.stream
+        if isinstance(event, Advance):
+            watermark[stream] = _later(watermark[stream], event.time)
+            continue
+        for row in event.rows:
+            time = row[TIME]
+            row_number = len(arrived[stream])
+            brought_by[stream].append(number)
+            reason = _reason_to_reject(time, watermark[stream])
+            arrived[stream].append({**row, TIME: None} if reason else row)
+            if reason:
+                outcome.rejected[stream].append((row_number, reason))
+            else:
+                outcome.accepted[stream].append(row_number)
+                watermark[stream] = _later(watermark[stream], time - lateness)
+    for numbers, times in join(query, arrived).items():
+        last = max(brought_by[stream][row] for stream, row in enumerate(numbers))
+        outcome.results[last][numbers] += times
+    return outcome
+
+
+def _reason_to_reject(time: int | None, watermark: int | None) -> OneOf["null time", "late"] | None:
+    if time is None:
+        return "null time"
+    return "late" if watermark is not None and time < watermark else None
+
+
+def _later(one: int | None, other: int) -> int:
+    return other if one is None else max(one, other)
