@@ -14,6 +14,7 @@ from windjoin.errors import SchemaError, hint, quoted
 from windjoin.evaluate import evaluate, holds
 from windjoin.expressions import Column
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Opaque, Rows, StreamSpec
+from windjoin.layout import gatherable_schema, gatherable_type
 from windjoin.lowering import Lowering, StreamPlan
 from windjoin.operands import Recipe, encode
 from windjoin.output import Fetch, Output, table_fetch
@@ -46,8 +47,9 @@ class BoundQuery:
 
     def __init__(self, query: Query, schemas: Mapping[str, pa.Schema]) -> None:
         _check_streams(query.names, schemas)
+        schemas = {name: gatherable_schema(schema) for name, schema in schemas.items()}
         self.query = query
-        self.schemas = dict(schemas)
+        self.schemas = schemas
         self.clock: Clock = clock_of(query.streams, schemas)
         lowering = Lowering(query.names, schemas)
         for number, stream in enumerate(query.streams):
@@ -213,7 +215,7 @@ class _StreamBinding:
     def _check_types(self, schema: pa.Schema) -> None:
         for name, bound in self._types.items():
             given = column_type(Column(self.time.stream, name), {self.time.stream: schema})
-            if given != bound:
+            if given != bound and gatherable_type(given) != bound:
                 raise SchemaError(
                     f"stream {self.time.stream!r}: column {name!r} is {given} but the query was"
                     f" bound to {bound}; cast it, or bind the query to this schema"

@@ -15,6 +15,7 @@ import pyarrow.types as pat
 from numpy.typing import NDArray
 from windjoin import exact
 from windjoin.kinds import Kind, kind_of, value_type
+from windjoin.layout import gatherable_column
 
 Bools = NDArray[np.bool_]
 
@@ -51,10 +52,7 @@ def _decoded(column: Any, plain: pa.DataType) -> Any:
         storages: list[Any] = [chunk.storage for chunk in chunks]
         storage: Any = column.type.storage_type
         column = pa.chunked_array(storages, storage)
-    if pat.is_run_end_encoded(column.type):
-        import pyarrow.compute as pc
-
-        column = pc.call_function("run_end_decode", [column])
+    column = gatherable_column(column)
     return column if column.type == plain else column.cast(plain)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.errors import InputError, WindjoinError
+from windjoin.layout import gatherable
 
 
 def as_table(source: Any, stream: str) -> pa.Table:
@@ -19,7 +20,8 @@ def as_table(source: Any, stream: str) -> pa.Table:
 
     Takes pyarrow tables, batches, lists of batches and readers; anything with
     ``__arrow_c_stream__``; dictionaries of columns; paths to Parquet, Arrow, Feather, CSV and
-    JSON-lines files, or to a folder of Parquet files.  A named pandas index becomes a column.
+    JSON-lines files, or to a folder of Parquet files.  A named pandas index becomes a column;
+    string views (polars) become large strings.
 
     >>> as_table({"t": [1, 2], "k": ["x", "y"]}, "calls").num_rows
     2
@@ -34,7 +36,7 @@ def as_table(source: Any, stream: str) -> pa.Table:
         raise InputError(
             f"stream {stream!r}: {shown} cannot be read as a table: {reason}"
         ) from error
-    return table
+    return gatherable(table)
 
 
 def _converted(source: Any, stream: str) -> pa.Table:

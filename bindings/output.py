@@ -15,6 +15,7 @@ from windjoin.errors import DataError, SchemaError
 from windjoin.evaluate import counted_in, evaluate
 from windjoin.expressions import Alias, Column, Expression
 from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type, kind_of
+from windjoin.layout import gatherable
 from windjoin.operands import words
 from windjoin.query import Query, output_name
 
@@ -94,6 +95,8 @@ class Output:
 
 def table_fetch(tables: Sequence[pa.Table]) -> Fetch:
     """Row numbers served from whole tables, one for each stream."""
+
+    tables = [gatherable(table) for table in tables]
 
     def fetch(stream: int, names: list[str], rows: I64) -> list[Any]:
         indices: Any = pa.array(rows)

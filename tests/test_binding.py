@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from datetime import timedelta
@@ -123,12 +124,25 @@ def tables_of(types: list[ColumnType], raw: list[list[Any]]) -> list[pa.Table]:
     return [table("x", types[0], raw[0]), table("y", types[1], raw[1])]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(x, y) for names in FAMILIES.values() for x, y in itertools.product(names, names)],
+)
+def test_comparison_of_every_pair_of_types_is_exact(first: str, second: str) -> None:
+    types = [TYPES[first], TYPES[second]]
+    raw = [[None, *t.pool] for t in types]
+    left, right = meanings(types, raw)
+    for operator in OPERATORS:
+        expected = [[compare(operator, x, y) is True for y in right] for x in left]
+        on = Comparison(operator, X, Y)  # type: ignore[arg-type]
+        assert joined(on, tables_of(types, raw)) == expected
+
+
 @given(st.data(), st.sampled_from(sorted(FAMILIES)), st.sampled_from(OPERATORS))
-def test_comparison_of_two_streams_is_exact(data: Any, family: str, operator: Any) -> None:
+def test_comparisons_may_be_mirrored_and_denied(data: Any, family: str, operator: Any) -> None:
     types, raw = data.draw(two_columns(FAMILIES[family]))
     left, right = meanings(types, raw)
     expected = [[compare(operator, x, y) is True for y in right] for x in left]
-    assert joined(Comparison(operator, X, Y), tables_of(types, raw)) == expected
     mirrored: Any = MIRRORED[operator]
     assert joined(Comparison(mirrored, Y, X), tables_of(types, raw)) == expected
     denied = [[negation(compare(operator, x, y)) is True for y in right] for x in left]
@@ -629,6 +643,35 @@ def test_all_columns_leave_with_their_types() -> None:
         assert column.type == left.schema.field(name).type
         assert column.to_pylist() == [left.column(name).to_pylist()[i] for i in (1, 0, 1)]
     assert result.column("b_y").to_pylist() == [6, 6, 6]
+
+
+def test_layouts_that_cannot_be_gathered_are_replaced() -> None:
+    views = pa.array(["p", None], pa.string_view())
+    data = pa.table(
+        {
+            "t": pa.array([1, 2], pa.int64()),
+            "x": pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), views),
+            "y": views,
+            "bin": pa.array([b"q", b"r"], pa.binary_view()),
+            "list": pa.array([["a"], []], pa.list_(pa.string_view())),
+            "big": pa.array([["a"], []], pa.large_list(pa.string_view())),
+            "pair": pa.array([["a"], ["b"]], pa.list_(pa.string_view(), 1)),
+            "struct": pa.array([{"s": "u"}, None], pa.struct([("s", pa.string_view())])),
+            "map": pa.array([[("k", "v")], []], pa.map_(pa.string(), pa.string_view())),
+            "words": pa.DictionaryArray.from_arrays(pa.array([0, 1]), views),
+        }
+    )
+    on = (X == Y) | (A["y"] < B["words"])
+    bound = wj.join(A, B, on=on).bind({"a": data.schema, "b": data.schema})
+    assert outcome(bound, [data, data]) == [[True, False], [False, False]]
+    result = bound.gather([data, data], [np.array([1, 0]), np.array([0, 0])])
+    result.validate(full=True)
+    for name in data.column_names:
+        expected = [data.column(name).to_pylist()[i] for i in (1, 0)]
+        assert result.column(f"a_{name}").to_pylist() == expected
+    assert result.schema.field("a_y").type == pa.large_string()
+    words = result.schema.field("a_words").type
+    assert words == pa.dictionary(pa.int64(), pa.large_string())
 
 
 def test_select_takes_only_what_it_needs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -67,6 +68,29 @@ def value_of(expression: Expression, types: list[ColumnType], raw: list[list[Any
 
 
 X, Y, Z = (Column("a", name) for name in "xyz")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(x, y) for names in FAMILIES.values() for x, y in itertools.product(names, names)],
+)
+def test_comparison_of_every_pair_of_types_is_exact(first: str, second: str) -> None:
+    types = [TYPES[first], TYPES[second]]
+    pairs = list(itertools.product(*([None, *t.pool] for t in types)))
+    raw = [[x for x, _ in pairs], [y for _, y in pairs]]
+    for operator in OPERATORS:
+        expected = [compare(operator, types[0].means(x), types[1].means(y)) for x, y in pairs]
+        assert value_of(Comparison(operator, X, Y), types, raw) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(NUMBERS, NUMBERS)))
+def test_arithmetic_of_every_pair_of_types_is_exact(first: str, second: str) -> None:
+    types = [TYPES[first], TYPES[second]]
+    pairs = list(itertools.product(*([None, *t.pool] for t in types)))
+    raw = [[x for x, _ in pairs], [y for _, y in pairs]]
+    for operator in ("+", "-", "*", "/", "//", "%"):
+        expected = [arithmetic(operator, types[0].means(x), types[1].means(y)) for x, y in pairs]
+        assert value_of(Binary(operator, X, Y), types, raw) == expected  # type: ignore[arg-type]
 
 
 @given(st.data(), st.sampled_from(sorted(FAMILIES)), st.sampled_from(OPERATORS))
