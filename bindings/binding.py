@@ -85,6 +85,14 @@ class BoundQuery:
         return self.clock.unit
 
     @property
+    def integer_times(self) -> bool:
+        """Whether the time columns of all streams are plain integers."""
+        return all(
+            pa.types.is_integer(self.schemas[one.time.stream].field(one.time.column).type)
+            for one in self._streams
+        )
+
+    @property
     def schema(self) -> pa.Schema:
         """The schema of the joined result."""
         return self._output.schema

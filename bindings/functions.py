@@ -26,7 +26,8 @@ def vectorized(node: Udf, arguments: list[NDArray[Any]]) -> NDArray[np.bool_]:
 
     columns = [_argument(node, number, values) for number, values in enumerate(arguments)]
     try:
-        answer = _compiled(node.function)(*columns)
+        with np.errstate(all="ignore"):  # inf * 0 is NaN, and NaN makes a predicate false
+            answer = _compiled(node.function)(*columns)
     except (NumbaError, TypeError) as error:
         reason = str(error).strip()
         raise QueryError(f"`{node!r}`: Numba cannot compile this function: {reason}") from error

@@ -63,7 +63,7 @@ class Session:
 
     def _begin(self, schemas: Mapping[str, pa.Schema]) -> None:
         bound = self.query.bind(schemas)
-        lateness = lateness_ticks(bound.clock, self._lateness)
+        lateness = lateness_ticks(bound.clock, self._lateness, bound.integer_times)
         kept = bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
         self._bound = bound
         self._payloads = [

@@ -11,14 +11,14 @@ from windjoin.errors import QueryError
 from windjoin.times import Clock
 
 
-def lateness_ticks(clock: Clock, lateness: Any) -> int:
-    """``lateness`` as a whole number of ticks.
+def lateness_ticks(clock: Clock, lateness: Any, integers: bool) -> int:
+    """``lateness`` as a whole number of ticks; an integer is one where all times are ``integers``.
 
-    >>> lateness_ticks(Clock(Fraction(1, 1000)), "2s"), lateness_ticks(Clock(None), 5)
+    >>> lateness_ticks(Clock(Fraction(1, 1000)), "2s", False), lateness_ticks(Clock(None), 5, True)
     (2000, 5)
     """
     plain = isinstance(lateness, int) and not isinstance(lateness, bool)
-    if plain and (clock.step is None or lateness == 0):
+    if plain and (integers or lateness == 0):
         ticks = lateness
     elif clock.step is None:
         raise QueryError(

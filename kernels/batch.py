@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.side import Table
-from windjoin.kernels.spec import F64, I64, BytesColumn, JoinSpec, Rows
+from windjoin.kernels.spec import F64, I64, Bools, BytesColumn, JoinSpec, Opaque, Rows
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output
@@ -33,7 +34,7 @@ class Run:
     statistics: Statistics
     rows: tuple[int, ...]  # usable rows per stream
     threads: int = 1
-    hops: list[dict[str, int]] = field(default_factory=list)  # measured, one per step of the order
+    hops: list[dict[str, Any]] = field(default_factory=list)  # measured, one per step of the order
     results: int = 0
 
     @property
@@ -70,18 +71,39 @@ def join_rows(
 ) -> tuple[list[I64], Run]:
     """Row numbers of every result, one array per stream, in nested-loop order of the probing order."""
     streams = [in_time_order(stream) for stream in rows]
+    spec = _on_original_rows(spec, streams)
     statistics = measure(
         spec, [Rows(stream.time, stream.columns, stream.keys) for stream in streams]
     )
     run = Run(best_order(spec, statistics), statistics, tuple(len(s.time) for s in streams))
     job = _Job(spec, streams, run, progress)
     parts = job.run(threads)
-    found = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts)]
+    found = (
+        parts[0]
+        if len(parts) == 1
+        else [np.concatenate(column) for column in zip(*parts, strict=True)]
+    )
     for number, stream in enumerate(streams):
         if stream.origin is not None:
             found[number] = stream.origin[found[number]]
     run.results = len(found[0])
     return found, run
+
+
+def _on_original_rows(spec: JoinSpec, streams: Sequence[Sorted]) -> JoinSpec:
+    """Opaque predicates look rows up in the tables as they were handed in."""
+    origins = {s: stream.origin for s, stream in enumerate(streams) if stream.origin is not None}
+
+    def translated(predicate: Opaque) -> Opaque:
+        def evaluate(rows: Mapping[int, I64]) -> Bools:
+            return predicate.evaluate(
+                {s: origins[s][number] if s in origins else number for s, number in rows.items()}
+            )
+
+        return replace(predicate, evaluate=evaluate)
+
+    predicates = tuple(translated(p) if isinstance(p, Opaque) else p for p in spec.predicates)
+    return replace(spec, predicates=predicates)
 
 
 def in_time_order(rows: Rows) -> Sorted:
@@ -251,3 +273,9 @@ class _Job:
             for total, one in zip(self.run_info.hops, measured, strict=True):
                 for name in ("asked", "proposed", "kept"):
                     total[name] += one[name]
+                total["filters"] = [
+                    (seen + more_seen, kept + more_kept)
+                    for (seen, kept), (more_seen, more_kept) in zip(
+                        total["filters"], one["filters"], strict=True
+                    )
+                ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -105,9 +106,12 @@ def _compile(predicate: Function, name: str) -> Any:
     source = _TEMPLATE.format(arguments=arguments)
     full_name = f"mask_{hashlib.sha256((name + source + numba.__version__).encode()).hexdigest()[:32]}"
     path = _source_file(full_name, source)
+    mask = _loaded(full_name, path, function)
     try:
-        mask = _loaded(full_name, path, function)
-        return numba.cfunc(signature, cache=path.parent.is_dir() and os.access(path.parent, os.W_OK))(mask)
+        try:
+            return numba.cfunc(signature, cache=True)(mask)
+        except ImportError:  # kept by a process that had modules which are not here
+            return numba.cfunc(signature)(mask)
     except numba.core.errors.NumbaError as error:
         raise FunctionError(_reason(predicate, error)) from error
 
@@ -137,6 +141,7 @@ def _loaded(name: str, path: Path, function: Any) -> Any:
     assert spec is not None, path
     assert spec.loader is not None, path
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where Numba looks for it when it reads its cache
     spec.loader.exec_module(module)
     vars(module)["function"] = function
     return module.mask

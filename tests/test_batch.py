@@ -182,7 +182,9 @@ def test_run_passes_nested_and_string_columns_through():
     result = build(case).run(tables, ordered=True)
     for name, array in payload.items():
         column = result.column(f"s1_{name}")
-        assert column.type == array.type
+        # Arrow cannot gather views: they come out as the plain layout of the same values.
+        expected = pa.large_string() if array.type == pa.string_view() else array.type
+        assert column.type == expected
         assert column.to_pylist() == array.to_pylist()
 
 
