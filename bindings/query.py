@@ -68,7 +68,7 @@ class Query:
         ``tables``: for each stream anything with ``__arrow_c_stream__`` (pyarrow, polars, pandas,
         DuckDB), a dictionary of columns, or the path of a Parquet, Arrow, CSV or JSON-lines file.
         ``threads``: None takes what pays.  ``progress``: a bar, or a function of (done, in all).
-        ``ordered``: results by their time, then by the row numbers of their members.
+        ``ordered``: results by their time, then by their members (time, row) stream by stream.
 
         >>> import windjoin as wj
         >>> calls = wj.stream("calls", time="t", window=10)

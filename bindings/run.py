@@ -131,9 +131,14 @@ def _threads(threads: int | None, rows: int) -> int:
 
 
 def _by_time(prepared: list[Prepared], rows: list[I64]) -> list[I64]:
-    """Results by their own time T, then by the row numbers of their members, stream by stream."""
-    latest = prepared[0].rows.time[rows[0]]
-    for one, members in zip(prepared[1:], rows[1:], strict=True):
-        latest = np.maximum(latest, one.rows.time[members])
-    order = np.lexsort([*reversed(rows), latest])
+    """Results by their own time T, then by their members in the order of the streams.
+
+    Members stand in the total order of rows: by time, then by arrival.
+    """
+    times = [one.rows.time[members] for one, members in zip(prepared, rows, strict=True)]
+    latest = times[0]
+    for time in times[1:]:
+        latest = np.maximum(latest, time)
+    keys = [key for pair in zip(times, rows, strict=True) for key in pair]
+    order = np.lexsort([*reversed(keys), latest])
     return [members[order] for members in rows]
