@@ -30,4 +30,4 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let blocks of partial results end every few rows, so that small cases cross their borders."""
-    monkeypatch.setattr(import_module("windjoin.kernels.batch"), "BLOCK_ROWS", 7)
+    monkeypatch.setattr(import_module("windjoin.kernels.hops"), "BLOCK_ROWS", 7)
