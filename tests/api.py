@@ -74,13 +74,12 @@ def open_session(session_case: SessionCase, *, with_schemas: bool = True) -> Any
 
 
 def rejected_rows(session: Any, name: str) -> list[int]:
-    """Row numbers of a stream's rejected rows, in the order of their arrival."""
-    numbers: list[int] = session.rejected[name].column(ROW).to_pylist()
-    return numbers
+    """Row numbers of a stream's rejected rows, sorted."""
+    return sorted(session.rejected[name].column(ROW).to_pylist())
 
 
 def metric(session: Any, name: str, stream: str | None = None) -> int:
     """A counter of the session, in all or of one stream."""
-    metrics = session.metrics if stream is None else session.metrics.streams[stream]
-    value: int = getattr(metrics, name)
+    metrics = session.metrics if stream is None else session.metrics["streams"][stream]
+    value: int = metrics[name]
     return value

@@ -15,6 +15,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 from typing import Any
 from typing import Literal as OneOf
@@ -101,6 +102,8 @@ def evaluate(expression: Expression, rows: Sequence[Row]) -> Any:
         return values[0] is None
     if any(value is None for value in values):
         return None
+    if any(isinstance(value, float) for value in values):  # decimals meet doubles as doubles
+        values = [float(value) if isinstance(value, Fraction) else value for value in values]
     function = expression.function or OPERATIONS[expression.operation]
     return _null_if_nan(function(*values))
 
@@ -199,11 +202,11 @@ def join(query: Query, streams: Sequence[list[Row]]) -> Results:
 
 
 def ordered(results: Results, streams: Sequence[list[Row]]) -> list[tuple[int, ...]]:
-    """Results by their own time, the newest of their members', then by members in stream order."""
+    """Results by their own time, then by members in stream order: each by time, then by number."""
 
-    def key(numbers: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        times = [rows[n][TIME] for rows, n in zip(streams, numbers, strict=True)]
-        return max(times), numbers
+    def key(numbers: tuple[int, ...]) -> tuple[int, list[tuple[int, int]]]:
+        times = [rows[number][TIME] for rows, number in zip(streams, numbers, strict=True)]
+        return max(times), list(zip(times, numbers, strict=True))
 
     return sorted(results.elements(), key=key)
 

@@ -90,7 +90,8 @@ def test_join_excludes_a_row_from_meeting_itself():
         (2**53, float(2**53), True, False),
         (2**63 - 1, float(2**63), False, True),
         (2**64 - 1, -1, False, False),
-        (Fraction(1, 10), 0.1, False, True),  # the double nearest to 0.1 lies above it
+        (Fraction(1, 10), 0.1, True, False),  # a decimal meets a double as the nearest double
+        (Fraction(2**53 + 1), 2**53, False, False),
         (0.0, -0.0, True, False),
         (-inf, inf, False, True),
         ("a", "aa", False, True),
@@ -164,10 +165,10 @@ def test_evaluate_does_not_wrap_integers():
     assert evaluate(Apply("+", (X, Y)), [{"x": 2**63 - 1}, {"x": 2**63 - 1}]) == 2**64 - 2
 
 
-def test_ordered_goes_by_the_newest_time_then_by_members():
+def test_ordered_goes_by_the_newest_time_then_by_members_in_time():
     streams = [rows(5, 0, 5), rows(1, 0)]
     assert ordered(join(cross(9, 9), streams), streams) == [
-        (1, 1), (1, 0), (0, 0), (0, 1), (2, 0), (2, 1),
+        (1, 1), (1, 0), (0, 1), (0, 0), (2, 1), (2, 0),
     ]  # fmt: skip
 
 
