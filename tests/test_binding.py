@@ -674,6 +674,18 @@ def test_layouts_that_cannot_be_gathered_are_replaced() -> None:
     assert words == pa.dictionary(pa.int64(), pa.large_string())
 
 
+@pytest.mark.slow
+def test_more_text_than_one_chunk_holds_is_gathered_in_several() -> None:
+    text = "x" * 2**20
+    left = pa.table({"t": [1], "x": [1], "s": [text]})
+    right = pa.table({"t": [1], "y": [2]})
+    bound = wj.join(A, B, on=X < Y, select=[A["s"]]).bind({"a": left.schema, "b": right.schema})
+    rows = np.zeros(2**11 + 8, np.int64)
+    column = bound.gather([left, right], [rows, rows]).column("a_s")
+    assert (len(column), column.num_chunks) == (len(rows), 2)
+    assert column[-1].as_py() == text
+
+
 def test_select_takes_only_what_it_needs() -> None:
     select = [B["y"], X.alias("left"), (X - Y).alias("gap"), (X < Y).alias("less")]
     bound = wj.join(A, B, on=X < Y, select=select).bind({"a": SCHEMA, "b": SCHEMA})
