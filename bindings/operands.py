@@ -18,7 +18,7 @@ from windjoin import exact
 from windjoin.checking import Typed
 from windjoin.columns import Values
 from windjoin.errors import DataError
-from windjoin.evaluate import counted_in, doubles
+from windjoin.evaluate import both, counted_in, doubles, fractions
 from windjoin.kernels.spec import BytesColumn
 from windjoin.kinds import INT64_MAX, INT64_MIN, STEP_UNITS, UINT64_MAX, Kind
 
@@ -73,9 +73,14 @@ def encode(
     if recipe.form == "words":
         return words(counted_in(recipe.step, values), recipe.words), values.valid
     if recipe.form in ("float64", "bits"):
-        data = doubles(values)
+        valid = values.valid
+        if recipe.rule == "fits":
+            data = doubles(values)
+        else:
+            data, possible = exact.double_limits(recipe.rule, *fractions(values))
+            valid = both(valid, possible)
         # adding 0.0 turns -0.0 into 0.0, so that equal doubles have equal bits
-        return (data if recipe.form == "float64" else (data + 0.0).view(np.int64)), values.valid
+        return (data if recipe.form == "float64" else (data + 0.0).view(np.int64)), valid
     checked = _Checked(recipe, values.valid, live, first_row)
     return _integers(recipe, values, checked)
 
