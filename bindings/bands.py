@@ -102,9 +102,7 @@ def _integer_bounds(operator: str, limit: Typed, step: Fraction) -> tuple[Bound,
 
 
 def _float_bounds(operator: str, limit: Typed) -> tuple[Bound, Bound]:
-    value: Any = limit.value
-    if limit.kind.family == "decimal":
-        value = float(value * limit.kind.step)  # a decimal meets floats as the nearest double
+    value: Any = limit.value * limit.kind.step if limit.kind.exact else limit.value
     below, above = exact.at_most(value), exact.at_least(value)
     if operator == "==":
         return (above, below)

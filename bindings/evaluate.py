@@ -84,7 +84,8 @@ def _shape(values: Values) -> tuple[int, ...]:
     return values.data.shape if isinstance(values.data, np.ndarray) else (len(values.data),)
 
 
-def _both(left: Bools | None, right: Bools | None) -> Bools | None:
+def both(left: Bools | None, right: Bools | None) -> Bools | None:
+    """Where both are valid; None stands for everywhere."""
     if left is None:
         return right
     return left if right is None else left & right
@@ -103,21 +104,20 @@ def doubles(values: Values) -> Any:
     """Values as doubles: the nearest one to each integer or decimal."""
     if not values.kind.exact:
         return values.data
-    step = values.kind.step
-    if step >= 1:
-        return exact.to_float(counted_in(Fraction(1), values))
-    low, high = exact.interval(values.data)
-    scale = step.denominator
-    if max(-low, high) <= 2**53 and scale <= 10**22:  # one exact division rounds once
-        return values.data.astype(np.float64) / float(scale)
-    return np.asarray(values.data.astype(object) / scale).astype(np.float64)
+    return exact.quotient(*fractions(values))
+
+
+def fractions(values: Values) -> tuple[Any, int]:
+    """Integers and the divisor that makes values of them."""
+    step = min(values.kind.step, Fraction(1))
+    return counted_in(step, values), step.denominator
 
 
 def _arithmetic(typed: Typed, parts: list[Values]) -> Values:
     left, right = parts
     assert isinstance(typed.node, Binary)
     operator = typed.node.operator
-    valid = _both(left.valid, right.valid)
+    valid = both(left.valid, right.valid)
     if typed.kind.family == "float":
         return _float_arithmetic(operator, left, right, valid)
     if operator == "*":
@@ -132,7 +132,7 @@ def _arithmetic(typed: Typed, parts: list[Values]) -> Values:
     zero = np.asarray(b == 0, np.bool_)
     if zero.any():
         b = np.where(zero, b.dtype.type(1) if b.dtype != object else 1, b)
-        valid = _both(valid, np.broadcast_to(~zero, np.broadcast_shapes(a.shape, b.shape)))
+        valid = both(valid, np.broadcast_to(~zero, np.broadcast_shapes(a.shape, b.shape)))
     divide = exact.floor_divide if operator == "//" else exact.modulo
     return Values(typed.kind, divide(a, b), valid)
 
@@ -156,7 +156,7 @@ def _float_arithmetic(operator: str, left: Values, right: Values, valid: Bools |
     with np.errstate(all="ignore"):
         data = np.asarray(_FLOAT[operator](a, b), np.float64)
     not_nan = data == data
-    return Values(FLOAT, data, valid if not_nan.all() else _both(valid, not_nan))
+    return Values(FLOAT, data, valid if not_nan.all() else both(valid, not_nan))
 
 
 def _compared(operator: Any, left: Values, right: Values) -> Values:
@@ -165,7 +165,7 @@ def _compared(operator: Any, left: Values, right: Values) -> Values:
         return _nothing(BOOL, [left, right])
     if families[0] in ("text", "binary"):
         return _compared_text(operator, left, right)
-    valid = _both(left.valid, right.valid)
+    valid = both(left.valid, right.valid)
     if left.kind.exact and right.kind.exact:
         step = min(left.kind.step, right.kind.step)
         data = exact.compare(operator, counted_in(step, left), counted_in(step, right))
@@ -174,8 +174,12 @@ def _compared(operator: Any, left: Values, right: Values) -> Values:
     elif families == ("float", "integer"):
         mirrored = cast(exact.Order, MIRRORED[operator])
         data = exact.compare_with_float(mirrored, right.data, left.data)
+    elif families == ("decimal", "float"):
+        data = exact.compare_fraction(operator, *fractions(left), right.data)
+    elif families == ("float", "decimal"):
+        data = exact.compare_fraction(MIRRORED[operator], *fractions(right), left.data)
     else:
-        data = np.asarray(exact.COMPARE[operator](doubles(left), doubles(right)))
+        data = np.asarray(exact.COMPARE[operator](left.data, right.data))
     return Values(BOOL, data, valid)
 
 
@@ -269,7 +273,7 @@ def _udf(typed: Typed, parts: list[Values]) -> Values:
     assert isinstance(typed.node, Udf)
     valid = None
     for part in parts:
-        valid = _both(valid, part.valid)
+        valid = both(valid, part.valid)
     if any(part.kind.family == "null" for part in parts):
         return _nothing(BOOL, parts)
     return Values(BOOL, vectorized(typed.node, [part.data for part in parts]), valid)

@@ -27,7 +27,7 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "!=": np.not_equal,
 }
 _TWO_63 = float(2**63)
-_LARGEST = int(np.finfo(np.float64).max)
+_OVERFLOW = 2**1024 - 2**970  # from here on the nearest double is infinite
 _EXACT_DOUBLE = 2**53
 
 
@@ -111,14 +111,7 @@ def absolute(values: Integers) -> Integers:
 
 def to_float(values: Integers) -> NDArray[np.float64]:
     """The nearest doubles; infinite beyond the largest one."""
-    if values.dtype != object:
-        return values.astype(np.float64)
-    low, high = interval(values)
-    if low >= -_LARGEST and high <= _LARGEST:
-        return values.astype(np.float64)
-    beyond = (values > _LARGEST).astype(np.bool_) | (values < -_LARGEST).astype(np.bool_)
-    ends = np.where((values > 0).astype(np.bool_), np.inf, -np.inf)
-    return np.where(beyond, ends, np.where(beyond, 0, values).astype(np.float64))
+    return values.astype(np.float64) if values.dtype != object else _wide_quotient(values, 1)
 
 
 def compare(operator: Order, left: Integers, right: Integers) -> Bools:
@@ -141,6 +134,95 @@ def compare_with_float(operator: Order, integers: Integers, doubles: NDArray[np.
         return equal if operator == "==" else ~equal
     inclusive, limit, possible = limits(operator, doubles, unsigned)
     return np.asarray(COMPARE[inclusive](_encoded(integers), limit) & possible)
+
+
+# -- fractions and doubles ------------------------------------------------------------------
+
+
+def quotient(values: Integers, divisor: int) -> NDArray[np.float64]:
+    """The doubles nearest to ``values / divisor``; infinite beyond the largest one."""
+    if divisor == 1:
+        return to_float(values)
+    if _divides_once(values, divisor):
+        return values.astype(np.float64) / float(divisor)
+    return _wide_quotient(values, divisor)
+
+
+def _wide_quotient(values: Integers, divisor: int) -> NDArray[np.float64]:
+    """By Python's division, which rounds once but refuses what is too large."""
+    values, limit = values.astype(object), _OVERFLOW * divisor
+    above, below = (values >= limit).astype(np.bool_), (values <= -limit).astype(np.bool_)
+    near = np.asarray(np.where(above | below, 0, values) / divisor).astype(np.float64)
+    return np.where(above, np.inf, np.where(below, -np.inf, near))
+
+
+def beyond(values: Integers, divisor: int, rounded: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The sign of ``values / divisor - rounded``, where ``rounded`` is their `quotient`."""
+    if _divides_once(values, divisor):
+        whole = values.astype(np.float64)
+        product, error = _two_product(rounded, float(divisor))
+        rest = whole - product  # exact: the two are neighbours
+        return (rest > error).astype(np.int64) - (rest < error)
+    finite = np.where(np.isfinite(rounded), rounded, 0.0)
+    fraction, exponent = np.frexp(finite)
+    mantissas = np.ldexp(fraction, 53).astype(np.int64).astype(object)
+    powers = exponent.astype(np.int64) - 53
+    left = values.astype(object) << np.maximum(-powers, 0).astype(object)
+    right = (mantissas * divisor) << np.maximum(powers, 0).astype(object)
+    signs = (left > right).astype(np.int64) - (left < right).astype(np.int64)
+    return np.where(np.isfinite(rounded), signs, np.where(rounded > 0, -1, 1))
+
+
+def _divides_once(values: Integers, divisor: int) -> bool:
+    """Whether both are doubles, so that one division rounds once."""
+    low, high = interval(values)
+    return max(-low, high) <= _EXACT_DOUBLE and divisor <= 10**22
+
+
+def _two_product(a: Any, b: float) -> tuple[Any, Any]:
+    """``a * b`` and its rounding error, exactly (Dekker, Veltkamp)."""
+    product = a * b
+    split = a * 134_217_729.0
+    a_high = split - (split - a)
+    b_split = b * 134_217_729.0
+    b_high = b_split - (b_split - b)
+    a_low, b_low = a - a_high, b - b_high
+    error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return product, error
+
+
+def compare_fraction(
+    operator: str, values: Integers, divisor: int, doubles: NDArray[np.float64]
+) -> Bools:
+    """``values / divisor <operator> doubles`` as real numbers; NaN gives anything."""
+    near = quotient(values, divisor)
+    side = beyond(values, divisor, near)
+    level = near == doubles
+    less = (near < doubles) | (level & (side < 0))
+    equal = level & (side == 0)
+    if operator in ("==", "!="):
+        return np.asarray(equal if operator == "==" else ~equal)
+    if operator in ("<", "<="):
+        return np.asarray(less | equal if operator == "<=" else less)
+    return np.asarray(~less if operator == ">=" else ~(less | equal))
+
+
+def double_limits(
+    operator: str, values: Integers, divisor: int
+) -> tuple[NDArray[np.float64], Bools | None]:
+    """For doubles ``x``: ``x <operator> values / divisor`` iff ``x <inclusive> limit``.
+
+    For ``exact``: the values themselves, and which of them are doubles.
+    """
+    near = quotient(values, divisor)
+    side = beyond(values, divisor, near)
+    if operator == "exact":
+        return near, side == 0
+    if operator in ("<", "<="):
+        down = side < 0 if operator == "<=" else side <= 0
+        return np.where(down, np.nextafter(near, -np.inf), near), None
+    up = side > 0 if operator == ">=" else side >= 0
+    return np.where(up, np.nextafter(near, np.inf), near), None
 
 
 # -- int64 and uint64 in one int64 domain ---------------------------------------------------

@@ -99,10 +99,6 @@ def _read_arrow(path: Path) -> pa.Table:
     with pa.memory_map(str(path)) as source:
         magic = source.read(6)
         source.seek(0)
-        if magic.startswith(b"FEA1"):
-            from pyarrow import feather
-
-            return feather.read_table(path)
         if magic == b"ARROW1":
             return pa.ipc.open_file(source).read_all()
         return pa.ipc.open_stream(source).read_all()

@@ -27,7 +27,7 @@ from windjoin.expressions import (
     conjuncts,
 )
 from windjoin.kernels import spec
-from windjoin.operands import Form, Recipe, Rule, form_of, word_count
+from windjoin.operands import Recipe, Rule, form_of, word_count
 
 
 @dataclass(slots=True)
@@ -171,19 +171,15 @@ class Lowering:
 
     def _ordered(self, operator: str, left: Typed, right: Typed, text: str) -> bool:
         forms = form_of(left.kind), form_of(right.kind)
-        if "bytes" in forms or "words" in forms:
+        if "bytes" in forms or ("words" in forms and "float64" not in forms):
             return False
-        if _as_doubles(left, right):
-            pair = Recipe(left, "float64"), Recipe(right, "float64")
-        elif forms[0] == forms[1] and left.kind.step == right.kind.step:
+        if forms[0] == forms[1] and left.kind.step == right.kind.step:
             pair = _itself(left), _itself(right)
         elif _is_target(left, right):
-            rule = cast(Rule, operator)
-            pair = _itself(left), Recipe(right, forms[0], left.kind.step, rule)
+            pair = _itself(left), _bound(right, left, cast(Rule, operator))
             operator = f"{operator[0]}="
         else:
-            rule = cast(Rule, MIRRORED[operator])
-            pair = Recipe(left, forms[1], right.kind.step, rule), _itself(right)
+            pair = _bound(left, right, cast(Rule, MIRRORED[operator])), _itself(right)
             operator = f"{operator[0]}="
         first, second = (self._operand(recipe) for recipe in pair)
         dtype: spec.Dtype = "float64" if pair[0].form == "float64" else "int64"
@@ -259,44 +255,51 @@ def _position(recipes: list[Recipe], recipe: Recipe) -> int:
 
 
 def _itself(typed: Typed) -> Recipe:
-    return Recipe(typed, cast(Form, form_of(typed.kind)), typed.kind.step)
-
-
-def _as_doubles(left: Typed, right: Typed) -> bool:
-    """Whether two operands meet as doubles: floats, and decimals with floats."""
-    families = {left.kind.family, right.kind.family}
-    return "float" in families and families <= {"float", "decimal"}
+    return Recipe(typed, form_of(typed.kind), typed.kind.step)
 
 
 def _is_target(left: Typed, right: Typed) -> bool:
-    """Whether ``left`` counts in the coarser unit: the other one then becomes its bound."""
-    if right.kind.family == "float":
-        return True
-    return left.kind.family != "float" and left.kind.step >= right.kind.step
+    """Whether ``right`` becomes a bound in the domain of ``left``, and not the other way round.
+
+    Integers are the domain for doubles, doubles for decimals, the coarser unit for the finer one.
+    """
+    ranks = [_RANKS.get(part.kind.family, 0) for part in (left, right)]
+    if "float" in (left.kind.family, right.kind.family):
+        return ranks[0] <= ranks[1]
+    return left.kind.step >= right.kind.step
+
+
+_RANKS = {"integer": 0, "float": 1, "decimal": 2}
+
+
+def _bound(typed: Typed, target: Typed, rule: Rule) -> Recipe:
+    """``typed`` in the domain of ``target``, for ``target <rule> typed``."""
+    return Recipe(typed, form_of(target.kind), target.kind.step, rule)
+
+
+def _as_key(recipe: Recipe) -> Recipe:
+    """Doubles are compared by their bits."""
+    return replace(recipe, form="bits") if recipe.form == "float64" else recipe
 
 
 def _same_form(left: Typed, right: Typed) -> tuple[Recipe, Recipe] | None:
     """Keys that keep every value of both sides, or None if they count in different domains."""
     forms = form_of(left.kind), form_of(right.kind)
-    if _as_doubles(left, right):
-        return Recipe(left, "bits"), Recipe(right, "bits")
     if "words" in forms and "float64" not in forms:
         step = min(left.kind.step, right.kind.step)
         kinds = left.kind.counted_in(step), right.kind.counted_in(step)
         count = max(word_count(kind.low, kind.high) for kind in kinds)
         return Recipe(left, "words", step, words=count), Recipe(right, "words", step, words=count)
     if forms[0] == forms[1] and left.kind.step == right.kind.step:
-        return _itself(left), _itself(right)
+        return _as_key(_itself(left)), _as_key(_itself(right))
     return None
 
 
 def _common_form(left: Typed, right: Typed) -> tuple[Recipe, Recipe]:
     """Keys in the coarser domain; values of the other side that it lacks are unusable."""
     if _is_target(left, right):
-        form, step = cast(Form, form_of(left.kind)), left.kind.step
-        return _itself(left), Recipe(right, form, step, "exact")
-    form, step = cast(Form, form_of(right.kind)), right.kind.step
-    return Recipe(left, form, step, "exact"), _itself(right)
+        return _as_key(_itself(left)), _as_key(_bound(right, left, "exact"))
+    return _as_key(_bound(left, right, "exact")), _as_key(_itself(right))
 
 
 def _merged(known: spec.Between, new: spec.Between) -> spec.Between | None:

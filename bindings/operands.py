@@ -18,9 +18,9 @@ from windjoin import exact
 from windjoin.checking import Typed
 from windjoin.columns import Values
 from windjoin.errors import DataError
-from windjoin.evaluate import counted_in, doubles
+from windjoin.evaluate import both, counted_in, doubles, fractions
 from windjoin.kernels.spec import BytesColumn
-from windjoin.kinds import INT64_MAX, INT64_MIN, UINT64_MAX, Kind
+from windjoin.kinds import INT64_MAX, INT64_MIN, STEP_UNITS, UINT64_MAX, Kind
 
 Bools = NDArray[np.bool_]
 Form = Literal["int64", "flipped", "float64", "bits", "words", "bytes"]
@@ -73,9 +73,14 @@ def encode(
     if recipe.form == "words":
         return words(counted_in(recipe.step, values), recipe.words), values.valid
     if recipe.form in ("float64", "bits"):
-        data = doubles(values)
+        valid = values.valid
+        if recipe.rule == "fits":
+            data = doubles(values)
+        else:
+            data, possible = exact.double_limits(recipe.rule, *fractions(values))
+            valid = both(valid, possible)
         # adding 0.0 turns -0.0 into 0.0, so that equal doubles have equal bits
-        return (data if recipe.form == "float64" else (data + 0.0).view(np.int64)), values.valid
+        return (data if recipe.form == "float64" else (data + 0.0).view(np.int64)), valid
     checked = _Checked(recipe, values.valid, live, first_row)
     return _integers(recipe, values, checked)
 
@@ -106,12 +111,20 @@ class _Checked:
         rows = np.flatnonzero(outside)
         if len(rows):
             node = self.recipe.typed.node
-            step = "" if self.recipe.step == 1 else f", counted in {self.recipe.step} units,"
+            unit = _unit(self.recipe)
             raise DataError(
                 f"stream {node.streams[0]!r}, `{node!r}`, row {self.first_row + int(rows[0])}:"
-                f" value {data[rows[0]]}{step} does not fit {fits};"
+                f" value {data[rows[0]]}{unit} does not fit {fits};"
                 " exclude such rows with where=, or compare a smaller quantity"
             )
+
+
+def _unit(recipe: Recipe) -> str:
+    """What mantissas of a recipe count, for messages: `` ns``, `` times 1/100`` or nothing."""
+    if recipe.typed.kind.family in ("integer", "bool"):
+        return ""
+    times = recipe.typed.kind.family != "decimal"
+    return f" {STEP_UNITS[recipe.step]}" if times else f" times {recipe.step}"
 
 
 def _integers(recipe: Recipe, values: Values, checked: _Checked) -> tuple[Any, Bools | None]:

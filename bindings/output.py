@@ -99,10 +99,24 @@ def table_fetch(tables: Sequence[pa.Table]) -> Fetch:
     tables = [gatherable(table) for table in tables]
 
     def fetch(stream: int, names: list[str], rows: I64) -> list[Any]:
-        indices: Any = pa.array(rows)
-        return [tables[stream].column(name).take(indices) for name in names]
+        return [take(tables[stream].column(name), rows) for name in names]
 
     return fetch
+
+
+def take(column: Any, rows: I64) -> Any:
+    """The values of ``column`` at ``rows``, in as many chunks as their size asks for."""
+    indices: Any = pa.array(rows)
+    try:
+        return column.take(indices)
+    except (pa.ArrowInvalid, pa.ArrowCapacityError):
+        # more than 2 GiB of text do not fit one chunk with 32-bit offsets
+        if len(rows) < 2:
+            raise
+        middle = len(rows) // 2
+        halves = [take(column, rows[:middle]), take(column, rows[middle:])]
+        chunks = [c for h in halves for c in (h.chunks if isinstance(h, pa.ChunkedArray) else [h])]
+        return pa.chunked_array(chunks, column.type)
 
 
 def _plain(expression: Expression) -> Column:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from windjoin.binding import BoundQuery
 from windjoin.errors import QueryError, SessionError, hint
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors

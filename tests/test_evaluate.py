@@ -308,6 +308,21 @@ def test_integers_beyond_the_largest_double_are_infinite() -> None:
     assert value_of(power + 0.5, types, raw) == [math.inf, 1.5, math.inf]
 
 
+def test_decimals_beyond_the_largest_double_are_infinite() -> None:
+    power: Expression = X
+    for _ in range(5):
+        power = power * X
+    types, raw = (
+        [TYPES["decimal256_60_10"]],
+        [[Decimal("9" * 50 + ".5"), Decimal(2), Decimal(-9) * 10**49]],
+    )
+    product = power * X
+    assert value_of(product + 0.5, types, raw) == [math.inf, 128.5, -math.inf]
+    assert value_of(product > math.inf, types, raw) == [False, False, False]
+    assert value_of(product * X < -1e308, types, raw) == [False, False, False]
+    assert value_of(product <= Constant(-1e308), types, raw) == [False, False, True]
+
+
 # -- user functions ---------------------------------------------------------------------------
 
 

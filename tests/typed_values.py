@@ -182,13 +182,9 @@ def nearest(value: Any) -> float:
 
 
 def compare(operator: str, x: Any, y: Any) -> bool | None:
-    """``x <operator> y``: exact, but decimals meet floats as the nearest double; None for null."""
+    """``x <operator> y`` as real numbers; None for null."""
     if x is None or y is None:
         return None
-    if isinstance(x, Fraction) and isinstance(y, float):
-        x = nearest(x)
-    if isinstance(y, Fraction) and isinstance(x, float):
-        y = nearest(y)
     return COMPARE[operator](x, y)
 
 
