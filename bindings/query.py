@@ -127,6 +127,37 @@ class Query:
 
         return Session(self, schemas, lateness, rows_only, keep_rejected)
 
+    def explain(self, format: Literal["text", "json"] = "text") -> Any:
+        """The plan and why: streams, windows, order of probing, index per step, filters.
+
+        After a `run`: with the rows measured at each step beside those expected.  As text, or
+        with ``format="json"`` as dictionaries and lists that ``json.dumps`` takes.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> _ = q.run({"a": {"t": [1], "k": [5]}, "b": {"t": [2], "k": [5]}})
+        >>> print(q.explain())  # doctest: +ELLIPSIS
+        windowed join of 2 streams, closed='both'
+          a: time t, window 10
+          b: time t, window 10
+        on
+          a["k"] == b["k"]
+        order: from every row of a
+          1. b through hash lists for a["k"] == b["k"]
+             because ...
+             expected 1 partial results ask, ...
+             measured 1 partial results ask, 1 rows proposed, 1 kept
+        threads: 1
+        results: 1
+        """
+        from windjoin.explain import as_data, as_text
+
+        if format not in ("text", "json"):
+            raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
+        data = as_data(self, self._last[0] if self._last else None)
+        return data if format == "json" else as_text(data)
+
     @property
     def metrics(self) -> dict[str, Any]:
         """Counters of the last `run` or `indices`; empty before."""

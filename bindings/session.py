@@ -6,11 +6,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from windjoin.errors import QueryError, SessionError, hint
+from windjoin.explain import as_data, as_text, order_as_data
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels.live import LiveJoin
@@ -222,6 +223,20 @@ class Session:
     def metrics(self) -> dict[str, Any]:
         """Counters since the session was opened, in all and per stream."""
         return self._final if self._closed else self._metrics()
+
+    def explain(self, format: Literal["text", "json"] = "text") -> Any:
+        """The plan: for rows of every stream, the order in which they probe the other windows."""
+        data = as_data(self.query, None)
+        if self._live is not None:
+            live = self._live
+            data["orders"] = [
+                order_as_data(live.spec, order, one.measured())
+                for order, one in zip(live.orders, live.pipelines, strict=True)
+            ]
+            data["order"] = data["orders"][0]
+        if format not in ("text", "json"):
+            raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
+        return data if format == "json" else as_text(data)
 
     def _metrics(self) -> dict[str, Any]:
         streams = {name: self._stream_metrics(name) for name in self.query.names}

@@ -70,10 +70,18 @@ class Access(ABC):
         """What `Pipeline.add_hop` must know to ask the index, beyond the index itself."""
         return {}
 
-    def describe(self, spec: JoinSpec) -> str:
-        """For explain()."""
-        covered = ", ".join(predicate.text for predicate in self.covers)
-        return f"{self.name} ({covered})" if covered else self.name
+    @property
+    def serves(self) -> tuple[Predicate, ...]:
+        """The predicates that the index is asked about."""
+        return self.covers
+
+    @property
+    def why(self) -> str:
+        """For explain(): what spoke for it."""
+        return (
+            f"about {self.candidates:.3g} candidates per partial result"
+            f" cost least, {self.cost:.3g} ns"
+        )
 
 
 def kinds() -> tuple[type[Access], ...]:

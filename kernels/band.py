@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from windjoin.kernels.access import Access, Situation
 from windjoin.kernels.comparison import as_filter, other_side
 from windjoin.kernels.side import Side, Table, sortable
-from windjoin.kernels.spec import I64, Between
+from windjoin.kernels.spec import I64, Between, Predicate
 from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.cells import ValueCells
 from windjoin.pyx.index import Index
@@ -42,6 +42,10 @@ class Band(Access):
             cost = PER_PROBE + candidates * PER_CANDIDATE
             column = other_side(p, situation.target)[1].column
             yield cls(situation.target, (), candidates, cost, p, column, width)
+
+    @property
+    def serves(self) -> tuple[Predicate, ...]:
+        return (self.predicate,)
 
     @property
     def identity(self) -> Hashable:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from windjoin.kernels.access import Access, Situation
 from windjoin.kernels.comparison import as_filter, other_side
 from windjoin.kernels.side import Side, Table, sortable
-from windjoin.kernels.spec import I64, Between, Compare
+from windjoin.kernels.spec import I64, Between, Compare, Predicate
 from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.slices import TimeSlices
@@ -42,6 +42,10 @@ class Inequality(Access):
                 covers = () if isinstance(p, Between) and p.dtype == "float64" else (p,)
                 column = other_side(p, situation.target)[1].column
                 yield cls(situation.target, covers, candidates, cost, p, column, per_slice)
+
+    @property
+    def serves(self) -> tuple[Predicate, ...]:
+        return (self.predicate,)
 
     @property
     def identity(self) -> Hashable:

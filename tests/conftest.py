@@ -1,4 +1,4 @@
-"""Hypothesis profiles: ``default``, and ``thorough`` (``HYPOTHESIS_PROFILE=thorough``)."""
+"""Hypothesis profiles, chosen by ``HYPOTHESIS_PROFILE``: ``default``, ``thorough``, ``first``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 EXAMPLES = 60
 THOROUGH = 50  # times as many
@@ -24,6 +24,10 @@ for _profile, _examples in (("default", EXAMPLES), ("thorough", EXAMPLES * THORO
             HealthCheck.function_scoped_fixture,  # set once per test on purpose
         ],
     )
+# A first answer: is there a failure at all?
+settings.register_profile(
+    "first", settings.get_profile("default"), phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

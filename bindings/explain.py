@@ -1,0 +1,130 @@
+"""Say what a query will do, or did, and why: the plan as text or as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from windjoin.durations import Duration
+from windjoin.kernels.order import Order, Step
+from windjoin.kernels.spec import JoinSpec, Predicate
+
+if TYPE_CHECKING:
+    from windjoin.query import Query
+    from windjoin.run import BatchRun
+
+
+def as_data(query: Query, last: BatchRun | None) -> dict[str, Any]:
+    """The plan as dictionaries, lists, texts and numbers."""
+    data: dict[str, Any] = {
+        "streams": [
+            {
+                "name": stream.name,
+                "time": stream.time,
+                "window": _window(stream.window),
+                "where": [repr(condition) for condition in stream.conditions],
+            }
+            for stream in query.streams
+        ],
+        "closed": query.closed,
+        "on": [repr(condition) for condition in query.on],
+        "exclude_self": [[query.names[a], query.names[b]] for a, b in query.exclude_self],
+    }
+    if last is None:
+        data["order"] = None
+        return data
+    spec, run = last.bound.spec, last.run
+    data["time_unit"] = last.bound.time_unit
+    data["threads"] = run.threads
+    data["order"] = order_as_data(spec, run.order, run.hops)
+    data["metrics"] = last.metrics()
+    return data
+
+
+def order_as_data(
+    spec: JoinSpec, order: Order, measured: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """A probing order: what each step asks, through which index, and how many rows pass."""
+    steps = []
+    for number, step in enumerate(order.steps):
+        one = _step(spec, step)
+        if number < len(measured):
+            hop = measured[number]
+            one["measured"] = {key: hop[key] for key in ("asked", "proposed", "kept")}
+        steps.append(one)
+    return {"start": spec.streams[order.start].name, "steps": steps}
+
+
+def _step(spec: JoinSpec, step: Step) -> dict[str, Any]:
+    filters = [_text(p) for p in step.filters]
+    filters += [
+        f"{spec.streams[a.stream].name} key {a.key} == {spec.streams[b.stream].name} key {b.key}"
+        " (follows from the others)"
+        for a, b in step.implied
+    ]
+    filters += [f"another row than that of {spec.streams[s].name}" for s in step.distinct]
+    return {
+        "stream": spec.streams[step.stream].name,
+        "index": step.access.name,
+        "serves": [_text(p) for p in step.access.serves],
+        "why": step.access.why,
+        "filters": filters,
+        "expected": {
+            "asked": round(step.partials),
+            "proposed": round(step.partials * step.access.candidates),
+            "kept": round(step.results),
+        },
+    }
+
+
+def _text(predicate: Predicate) -> str:
+    return predicate.text or type(predicate).__name__
+
+
+def _window(window: Any) -> str | int:
+    return str(window) if isinstance(window, Duration) else window
+
+
+def as_text(data: Mapping[str, Any]) -> str:
+    """The same for people."""
+    lines = [f"windowed join of {len(data['streams'])} streams, closed={data['closed']!r}"]
+    for stream in data["streams"]:
+        where = f", where {' and '.join(stream['where'])}" if stream["where"] else ""
+        lines.append(f"  {stream['name']}: time {stream['time']}, window {stream['window']}{where}")
+    lines.append("on")
+    lines += [f"  {condition}" for condition in data["on"]] or ["  nothing: a cross product"]
+    if data["order"] is None:
+        lines.append("order: chosen when the query sees data; run it, or call session.explain()")
+        return "\n".join(lines)
+    if data.get("orders"):
+        for order in data["orders"]:
+            lines += _order_lines(order)
+    else:
+        lines += _order_lines(data["order"])
+    if "threads" in data:
+        lines.append(f"threads: {data['threads']}")
+    if "metrics" in data:
+        lines.append(f"results: {data['metrics']['results']:,}")
+    return "\n".join(lines)
+
+
+def _order_lines(order: Mapping[str, Any]) -> list[str]:
+    lines = [f"order: from every row of {order['start']}"]
+    for number, step in enumerate(order["steps"], 1):
+        served = f" for {', '.join(step['serves'])}" if step["serves"] else ""
+        lines.append(f"  {number}. {step['stream']} through {step['index']}{served}")
+        if step["why"]:
+            lines.append(f"     because {step['why']}")
+        lines += [f"     then test {text}" for text in step["filters"]]
+        lines.append(f"     expected {_flow(step['expected'])}")
+        if "measured" in step:
+            lines.append(f"     measured {_flow(step['measured'])}")
+    return lines
+
+
+def _flow(counts: Mapping[str, int]) -> str:
+    return (
+        f"{counts['asked']:,} partial results ask,"
+        f" {counts['proposed']:,} rows proposed, {counts['kept']:,} kept"
+    )
+
