@@ -21,13 +21,10 @@ class Payload:
         self.head = self.tail = 0
         self._batches: deque[pa.Table] = deque()
         self._starts: deque[int] = deque()
-        self._small: list[pa.Table] = []
+        self._small: deque[pa.Table] = deque()
         self._small_rows = 0
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the columns kept."""
-        return sum(batch.nbytes for batch in (*self._batches, *self._small))
+        self._small_bytes = 0
+        self.nbytes = 0  # of the columns kept
 
     def append(self, table: pa.Table, rows: int) -> None:
         """Keep the next ``rows`` rows."""
@@ -40,20 +37,31 @@ class Payload:
             return
         self._small.append(chosen)
         self._small_rows += rows
+        size = chosen.nbytes
+        self._small_bytes += size
+        self.nbytes += size
         if self._small_rows >= SMALL_BATCH:
+            self.nbytes -= self._small_bytes
             self._keep(pa.concat_tables(self._small).combine_chunks())
-            self._small, self._small_rows = [], 0
+            self._small.clear()
+            self._small_rows = self._small_bytes = 0
 
     def _keep(self, table: pa.Table) -> None:
         self._starts.append(self.tail - table.num_rows)
         self._batches.append(table)
+        self.nbytes += table.nbytes
 
     def forget(self, head: int) -> None:
         """Rows before ``head`` are not asked for any more."""
         self.head = head
         while self._batches and self._starts[0] + self._batches[0].num_rows <= head:
-            self._batches.popleft()
+            self.nbytes -= self._batches.popleft().nbytes
             self._starts.popleft()
+        while self._small and self.tail - self._small_rows + self._small[0].num_rows <= head:
+            oldest = self._small.popleft()
+            self._small_rows -= oldest.num_rows
+            self._small_bytes -= oldest.nbytes
+            self.nbytes -= oldest.nbytes
 
     def take(self, names: list[str], rows: I64) -> list[Any]:
         """One array for each name, at arrival numbers ``rows``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -126,6 +126,34 @@ class Query:
         from windjoin.session import Session
 
         return Session(self, schemas, lateness, rows_only, keep_rejected)
+
+    def iterate(self, sources: Mapping[str, Iterable[Any]], **options: Any) -> Iterator[Any]:
+        """Join iterables of batches; every batch that completes results yields their table.
+
+        The next batch is taken from the stream that has come least far, so that windows stay
+        small.  ``options``: those of `open`.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> batches = [{"t": [1], "k": [5]}, {"t": [9], "k": [6]}]
+        >>> [table.num_rows for table in q.iterate({"a": batches, "b": batches})]
+        [1, 1]
+        """
+        from windjoin.iterate import joined
+
+        return joined(self.open(**options), sources)
+
+    def aiterate(
+        self, sources: Mapping[str, AsyncIterable[Any]], **options: Any
+    ) -> AsyncIterator[Any]:
+        """`iterate` for asynchronous iterables: ``async for table in q.aiterate(...)``.
+
+        Batches are joined as they arrive, whichever stream they are of.
+        """
+        from windjoin.iterate import joined_async
+
+        return joined_async(self.open(**options), sources)
 
     def explain(self, format: Literal["text", "json"] = "text") -> Any:
         """The plan and why: streams, windows, order of probing, index per step, filters.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.spec import I64
+from windjoin.kinds import INT64_MAX
 from windjoin.output import Fetch
 from windjoin.payload import Payload
 from windjoin.query import Query
@@ -108,6 +109,25 @@ class Session:
                 return
             self._live.advance(number, self._bound.promise(number, time))
             self._forget()
+
+    def finish(self, stream: str) -> None:
+        """No more rows of a stream will come at all; what waits for it alone may be forgotten."""
+        with self._alone():
+            number = self._number(stream)
+            if self._live is not None:
+                self._live.advance(number, INT64_MAX)
+                self._forget()
+
+    def slowest(self, streams: Iterable[str]) -> str:
+        """Of some streams, the one whose newest row is oldest; one not seen yet comes first."""
+        clocks = self._live.clocks if self._live is not None else None
+
+        def newest(name: str) -> int:
+            if clocks is not None:
+                return clocks[self._numbers[name]].newest
+            return sum(number == self._numbers[name] for number, _ in self._waiting)
+
+        return min(streams, key=newest)
 
     def close(self) -> Results:
         """End the session; the results still to come (none: they left with their last member)."""
