@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class RoutingError(ValueError):
-    """A router was asked for something that cannot be: the text says what and what would be right."""
+    """A router was asked for what cannot be; the text says what, and what would be right."""

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from windjoin.diffusion.errors import RoutingError
+from windjoin.diffusion.segments import FOREVER
 
 MAX_HOSTS = 4096
 WEIGHT_SCALE = 1 << 20  # loads become integers 1 .. 2**20: then w / gain is compared exactly
@@ -45,10 +45,10 @@ class Usage:
 class Weights:
     """The weights of equation 1.
 
-    >>> Weights(cpu=0.5, memory=0.5, network=0.5)
+    >>> Weights(cpu=0.5, memory=0.5, network=0.5)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    windjoin.diffusion.errors.RoutingError: load weights (0.5, 0.5, 0.5) sum to 1.5; they must sum to 1
+    windjoin.diffusion.errors.RoutingError: load weights (0.5, 0.5, 0.5) sum to 1.5; ...
     """
 
     cpu: float = 0.5
@@ -72,9 +72,7 @@ class LoadBook:
     [1]
     """
 
-    def __init__(
-        self, hosts: Sequence[Host], *, span: int, weights: Weights | None = None
-    ) -> None:
+    def __init__(self, hosts: Sequence[Host], *, span: int, weights: Weights | None = None) -> None:
         if span < 1:
             raise RoutingError(f"span is {span}; it must be at least 1")
         self.weights = weights or Weights()
@@ -83,7 +81,11 @@ class LoadBook:
         self._usage: dict[int, Usage] = {}
         self._closed: set[int] = set()  # no new work: leaving
         self._pending: deque[tuple[int, tuple[int, ...], int, int]] = deque()
-        self._resize(0)
+        self._rows = np.zeros(0, np.int64)  # in flight, per host number
+        self._bytes = np.zeros(0, np.int64)
+        self._base = np.zeros(0)  # reported: equation 1
+        self._per_row = np.zeros(0)
+        self._per_byte = np.zeros(0)
         for host in hosts:
             self.add(host)
         if not self._hosts:
@@ -137,6 +139,7 @@ class LoadBook:
     def remove(self, number: int) -> None:
         """The host is gone."""
         self.require(number)
+        self._settle(FOREVER, [number])
         del self._hosts[number]
         self._closed.discard(number)
         self._usage.pop(number, None)
@@ -210,21 +213,18 @@ class LoadBook:
             book._rebase(number, Usage(*values))
         book._closed = set(state["closed"])
         for due, targets, rows, n_bytes in state["pending"]:
-            book.assign([h for h in targets], rows=rows, bytes=n_bytes, due=due)
+            book.assign(targets, rows=rows, bytes=n_bytes, due=due)
         return book
 
     # -- helpers -----------------------------------------------------------------------------
 
     def _resize(self, size: int) -> None:
-        old = 0 if size == 0 else len(self._rows)
-        rows, n_bytes = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        base = np.full(size, np.inf)
-        per_row, per_byte = np.zeros(size), np.zeros(size)
-        if old:
-            rows[:old], n_bytes[:old], base[:old] = self._rows, self._bytes, self._base
-            per_row[:old], per_byte[:old] = self._per_row, self._per_byte
-        self._rows, self._bytes, self._base = rows, n_bytes, base
-        self._per_row, self._per_byte = per_row, per_byte
+        more = size - self.size
+        self._rows = np.concatenate([self._rows, np.zeros(more, np.int64)])
+        self._bytes = np.concatenate([self._bytes, np.zeros(more, np.int64)])
+        self._base = np.concatenate([self._base, np.full(more, np.inf)])
+        self._per_row = np.concatenate([self._per_row, np.zeros(more)])
+        self._per_byte = np.concatenate([self._per_byte, np.zeros(more)])
 
     def _rebase(self, number: int, used: Usage) -> None:
         host, weights = self._hosts[number], self.weights

@@ -13,9 +13,9 @@ to come are at or after the watermark.
 
 Executable semantics
 --------------------
-Rows are ordered by ``(t, stream, arrival)``.  A combination is completed by its latest row ``p`` and
-its members lie in ``[t(p) - W_i, t(p)]``.  Every host keeps, per stream, the rows stored there, each
-with ``marks``, a set of bits.
+Rows are ordered by ``(t, stream, arrival)``.  A combination is completed by its latest row ``p``
+and its members lie in ``[t(p) - W_i, t(p)]``.  Every host keeps, per stream, the rows stored there,
+each with ``marks``, a set of bits.
 
 * **store**: row ``u`` of a segment is stored at the host of every `Part` of the placement that
   contains it (``part.start <= t(u) < part.stop``, and its partition group is one of ``part.groups``
@@ -30,8 +30,9 @@ with ``marks``, a set of bits.
   partial result are those common to all its members.
 * what leaves the last hop is complete: a candidate the predicate decides on.
 * **move**: rows of the stream in ``[start, stop)`` (of the groups) that the source holds, or that
-  the log holds where the source is None, are stored at the target; rows that are already there only
-  gain the marks.  A source forgets what it passed on unless ``keep``.  Nothing is completed by a move.
+  the log holds where the source is None, are stored at the target; rows that are already there
+  only gain the marks.  A source forgets what it passed on unless ``keep``.  Nothing is completed by
+  a move.
 
 "Earlier than ``p``" needs synchronisation as soon as there is more than one hop: rows of one border
 are stored everywhere before any of them travels (epochs), or links are FIFO in event time.
@@ -148,7 +149,7 @@ class Description:
 
 
 class Router(ABC):
-    """Which host gets which segment.  See the module's text for what a host makes of the answers."""
+    """Which host gets which segment; the module's text says what a host makes of the answers."""
 
     name: ClassVar[str]
     exact: ClassVar[bool] = True
@@ -258,9 +259,9 @@ class Router(ABC):
         self.book.remove(number)
         return True
 
+    @abstractmethod
     def _holds_work(self, number: int) -> bool:
-        """Whether anything stored at the host may still be probed."""
-        raise NotImplementedError(f"{self.name} does not say what hosts hold")
+        """Whether anything stored at the host, or still to come there, may be probed."""
 
     # -- plain data ----------------------------------------------------------------------------
 
