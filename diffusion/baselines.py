@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from windjoin.diffusion.atr import ATR
+from windjoin.diffusion.ctr import CTR
+from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.load import Host, Weights
 from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
@@ -204,3 +206,34 @@ class FixedATR(ATR):
             master=master,
             adapt=False,
         )
+
+
+class RandomCoverCTR(CTR):
+    """CTR whose hops take any host that holds something, and that adapts to nothing."""
+
+    name: ClassVar[str] = "ctr-random"
+
+    def __init__(
+        self,
+        profiles: Sequence[StreamProfile],
+        hosts: Sequence[Host],
+        *,
+        segment_length: int,
+        weights: Weights | None = None,
+        copies: int = 2,
+        warm_up_copies: int = 5,
+        seed: int = 1,
+    ) -> None:
+        super().__init__(
+            profiles,
+            hosts,
+            segment_length=segment_length,
+            weights=weights,
+            copies=copies,
+            warm_up_copies=warm_up_copies,
+            max_orders=1,
+            adapt=False,
+        )
+        if not 0 < seed < 1 << 64:
+            raise RoutingError(f"seed is {seed}; it must be in 1 .. 2**64 - 1")
+        self.table.random = seed

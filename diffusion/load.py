@@ -19,7 +19,7 @@ from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.segments import FOREVER
 
 MAX_HOSTS = 4096
-WEIGHT_SCALE = 1 << 20  # loads become integers 1 .. 2**20: then w / gain is compared exactly
+WEIGHT_SCALE = 1024  # the set cover takes whole weights 1 .. 1024 and compares them exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class LoadBook:
         return self._base + self._rows * self._per_row + self._bytes * self._per_byte
 
     def cover_weights(self) -> NDArray[np.float64]:
-        """The loads as whole numbers 1 .. 2**20, for the set cover; infinite where no host is."""
+        """The loads as whole numbers 1 .. 1024, for the set cover; infinite where no host is."""
         loads = self.loads()
         there = np.isfinite(loads)
         top = loads[there].max() if there.any() else 0.0

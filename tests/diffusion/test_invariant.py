@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from invariant import combinations_inside, violations
-from scenarios import builder, draw_scenario, play
+from scenarios import builder, draw_scenario, play, report
 
 from windjoin.diffusion.reference import Row
+from windjoin.diffusion.router import Router
+from windjoin.diffusion.segments import Segment
 
 EXACT = ["atr", "atr-fixed", "ctr", "ctr-random", "groups", "single"]
 quick = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,28 +55,31 @@ def test_a_restored_router_decides_as_the_saved_one(strategy: str, seed: int) ->
     saved = json.dumps(cluster.router.state())
     futures = []
     for _ in range(2):
-        cluster.router = scenario.build(build)
-        cluster.router.restore(json.loads(saved))
+        router = scenario.build(build)
+        router.restore(json.loads(saved))
         later = random.Random(seed + 1)
-        border = cluster.router.border
-        answers = []
-        for _ in range(6):
-            border = cluster.router.stop(border)
-            moves = cluster.router.advance(border)
-            stop = cluster.router.stop(border)
-            rows = [Row(later.randint(border, stop - 1), 0, 10**6 + k) for k in range(2)]
-            cluster.epoch(border, rows)
-            answers.append((border, moves, json.dumps(cluster.router.state())))
-        futures.append(answers)
+        futures.append([decisions_of_a_border(later, router) for _ in range(6)])
     assert futures[0] == futures[1]
+
+
+def decisions_of_a_border(rng: random.Random, router: Router) -> tuple[object, ...]:
+    """All that a router answers at its next border, and its state afterwards."""
+    report(rng, router)
+    border = router.stop(router.border)
+    router.expire(border)
+    moves = router.advance(border)
+    stop = router.stop(border)
+    segments = [
+        Segment(stream, border, stop, rng.randint(0, 9), rng.randint(0, 99))
+        for stream in range(len(router.profiles))
+    ]
+    return border, moves, router.route(segments), json.dumps(router.state())
 
 
 def test_the_checker_itself_sees_what_is_lost_doubled_or_outside() -> None:
     a, b, far = Row(1, 0, 0), Row(3, 1, 1), Row(9, 1, 2)
     rows, windows = [a, b, far], [2, 0]
     assert list(combinations_inside(rows, windows, same_group=False)) == [(a, b)]
-    from collections import Counter
-
     assert violations(Counter({(a, b): 1}), rows, windows) == []
     assert violations(Counter(), rows, windows) == [f"lost: {(a, b)}"]
     assert violations(Counter({(a, b): 2}), rows, windows) == [f"2 times: {(a, b)}"]
