@@ -1,7 +1,8 @@
 """Coordinated tuple routing: one hop per stream, each to the fewest hosts that hold what is needed.
 
-A segment is stored where the first hop of its cheapest path goes, and on the least loaded hosts up
-to ``copies``, so that state keeps spreading.  A border takes two passes: all its segments are
+A segment is stored where the first hop of its cheapest path goes, but for hosts whose load is more
+than ``crowded`` times the mean, and on the least loaded hosts up to ``copies``, so that state keeps
+spreading.  A border takes two passes: all its segments are
 placed by what is older, then their paths are found with all of them in the table.  At every hop the
 hosts of the hop before are used for free, the rest is covered greedily, and where several hosts of
 a hop hold a segment, the least loaded computes it and it is void at the others.
@@ -37,8 +38,8 @@ class CTR(Router):
     ...         print(route.segment.stream, route.placement.hosts, route.path.hops[0].hosts)
     0 (0,) (0,)
     1 (0,) (0,)
-    0 (0,) (0,)
-    1 (0,) (0,)
+    0 (1,) (0, 1)
+    1 (1,) (0, 1)
     """
 
     name: ClassVar[str] = "ctr"
@@ -53,6 +54,7 @@ class CTR(Router):
         copies: int = 2,
         warm_up_copies: int = 5,
         max_orders: int = 8,
+        crowded: float = 2.0,
         adapt: bool = True,
     ) -> None:
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
@@ -63,6 +65,9 @@ class CTR(Router):
         ):
             if value < 1:
                 raise RoutingError(f"{option} is {value}; it must be at least 1")
+        if not crowded >= 1:
+            raise RoutingError(f"crowded is {crowded}; it must be at least 1")
+        self.crowded = crowded
         self.copies, self.warm_up_copies, self.max_orders = copies, warm_up_copies, max_orders
         self.adapt = adapt
         self.table = RouteTable(self.windows, self.book.size)
@@ -168,9 +173,7 @@ class CTR(Router):
                 self.book.assign([target], rows=1, bytes=0, due=self.border)
                 self.table.give(stream, start, target)
                 moves.append(Move(stream, start, stop, None, target))
-            self._answers = {
-                segment: self._renewed(segment) for segment in self._answers
-            }
+            self._answers = {segment: self._renewed(segment) for segment in self._answers}
         self.counters.moves += len(moves)
         self._weigh()
         return tuple(moves)
@@ -227,8 +230,7 @@ class CTR(Router):
 
     def _weigh(self) -> None:
         most = max(self.copies, self.warm_up_copies)
-        spread = self.book.least_loaded(most)
-        self.table.begin(self.book.cover_weights(), self.book.open_hosts, spread)
+        self.table.begin(self.book.loads(), self.book.open_hosts, self.crowded, most)
 
     def _check_order(self, segment: Segment) -> None:
         last = self.table.last_start(segment.stream)

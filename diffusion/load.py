@@ -19,7 +19,6 @@ from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.segments import FOREVER
 
 MAX_HOSTS = 4096
-WEIGHT_SCALE = 1024  # the set cover takes whole weights 1 .. 1024 and compares them exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +79,7 @@ class LoadBook:
         self._hosts: dict[int, Host] = {}
         self._usage: dict[int, Usage] = {}
         self._closed: set[int] = set()  # no new work: leaving
+        self._open: list[int] = []  # the others, ascending
         self._pending: deque[tuple[int, tuple[int, ...], int, int]] = deque()
         self._rows = np.zeros(0, np.int64)  # in flight, per host number
         self._bytes = np.zeros(0, np.int64)
@@ -101,7 +101,7 @@ class LoadBook:
     @property
     def open_hosts(self) -> list[int]:
         """Numbers of the hosts that may get new work."""
-        return sorted(self._hosts.keys() - self._closed)
+        return self._open
 
     @property
     def size(self) -> int:
@@ -120,6 +120,7 @@ class LoadBook:
             self._resize(host.number + 1)
         self._hosts[host.number] = host
         self._closed.discard(host.number)
+        self._reopen()
         self._rows[host.number] = self._bytes[host.number] = 0
         self._rebase(host.number, Usage())
 
@@ -135,6 +136,7 @@ class LoadBook:
         if self.open_hosts == [number]:
             raise RoutingError(f"host {number} is the last one that takes work; add another first")
         self._closed.add(number)
+        self._reopen()
 
     def remove(self, number: int) -> None:
         """The host is gone."""
@@ -143,6 +145,7 @@ class LoadBook:
         del self._hosts[number]
         self._closed.discard(number)
         self._usage.pop(number, None)
+        self._reopen()
         self._base[number] = np.inf
 
     # -- how loaded --------------------------------------------------------------------------
@@ -166,28 +169,21 @@ class LoadBook:
         self._settle(now, usage.keys())
 
     def forget(self, now: int) -> None:
-        """Work due by ``now`` is done, whoever reported."""
-        self._settle(now, self._hosts.keys())
+        """Work due by ``now`` is done, whoever reported; work booked behind later work waits."""
+        while self._pending and self._pending[0][0] <= now:
+            _, targets, rows, n_bytes = self._pending.popleft()
+            for host in targets:
+                self._rows[host] -= rows
+                self._bytes[host] -= n_bytes
 
     def loads(self) -> NDArray[np.float64]:
         """Equation 1 per host number, work in flight included; infinite where there is no host."""
         return self._base + self._rows * self._per_row + self._bytes * self._per_byte
 
-    def cover_weights(self) -> NDArray[np.float64]:
-        """The loads as whole numbers 1 .. 1024, for the set cover; infinite where no host is."""
-        loads = self.loads()
-        there = np.isfinite(loads)
-        top = loads[there].max() if there.any() else 0.0
-        if top > 0:
-            loads[there] = np.floor(loads[there] / top * (WEIGHT_SCALE - 1)) + 1
-        else:
-            loads[there] = 1.0
-        return loads
-
     def least_loaded(self, count: int) -> list[int]:
         """Up to ``count`` open hosts, least loaded first, ties to the lowest number."""
-        loads = self.loads()
-        return sorted(self.open_hosts, key=lambda host: (loads[host], host))[:count]
+        hosts = self.open_hosts
+        return [hosts[i] for i in np.argsort(self.loads()[hosts], kind="stable")[:count].tolist()]
 
     # -- plain data --------------------------------------------------------------------------
 
@@ -212,11 +208,15 @@ class LoadBook:
         for number, *values in state["usage"]:
             book._rebase(number, Usage(*values))
         book._closed = set(state["closed"])
+        book._reopen()
         for due, targets, rows, n_bytes in state["pending"]:
             book.assign(targets, rows=rows, bytes=n_bytes, due=due)
         return book
 
     # -- helpers -----------------------------------------------------------------------------
+
+    def _reopen(self) -> None:
+        self._open = sorted(self._hosts.keys() - self._closed)
 
     def _resize(self, size: int) -> None:
         more = size - self.size

@@ -7,7 +7,6 @@ from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
-
 from windjoin.diffusion.segments import StreamProfile
 
 Order = tuple[int, ...]
@@ -36,9 +35,7 @@ def travelling(profiles: Sequence[StreamProfile], start: int, order: Order) -> l
     return factors
 
 
-def candidate_orders(
-    profiles: Sequence[StreamProfile], start: int, *, at_most: int
-) -> list[Order]:
+def candidate_orders(profiles: Sequence[StreamProfile], start: int, *, at_most: int) -> list[Order]:
     """Up to ``at_most`` probing orders with the fewest expected partial results (beam search).
 
     >>> few = [StreamProfile("a", 10), StreamProfile("b", 10, 5.0), StreamProfile("c", 10, 1.0)]

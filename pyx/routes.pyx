@@ -4,8 +4,12 @@ Per stream the live segments sit in a ring of slots; ``held`` says which slots a
 ``holders`` which hosts hold a slot.  Both are bitsets, so a cover is a few popcounts.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -19,6 +23,56 @@ cdef extern from *:
     """
     int wj_low_bit(uint64_t) noexcept nogil
     int wj_bits(uint64_t) noexcept nogil
+
+
+cdef class Voids:
+    """Read-only mapping from host to the time ranges that are void there; unpacked when read."""
+
+    cdef bytes packed  # (host, start, stop) as int64, ranges of a host in ascending order
+
+    def __getitem__(self, host):
+        ranges = self.get(host)
+        if not ranges:
+            raise KeyError(host)
+        return ranges
+
+    def get(self, host, default=()):
+        """The void ranges of a host."""
+        return tuple([(start, stop) for at, start, stop in self.triples() if at == host]) or default
+
+    def triples(self):
+        """All (host, start, stop), in no order of hosts."""
+        return np.frombuffer(self.packed, np.int64).reshape(-1, 3).tolist()
+
+    def __iter__(self):
+        return iter(sorted({host for host, _, _ in self.triples()}))
+
+    def __len__(self):
+        return len({host for host, _, _ in self.triples()})
+
+    def __contains__(self, host):
+        return any(at == host for at, _, _ in self.triples())
+
+    def keys(self):
+        """The hosts where anything is void, ascending."""
+        return list(self)
+
+    def items(self):
+        """(host, ranges), by host."""
+        return [(host, self.get(host)) for host in self]
+
+    def values(self):
+        """The ranges, by host."""
+        return [self.get(host) for host in self]
+
+    def __eq__(self, other):
+        return isinstance(other, Mapping) and dict(self.items()) == dict(other.items())
+
+    def __repr__(self):
+        return repr(dict(self.items()))
+
+
+Mapping.register(Voids)
 
 
 cdef class RouteTable:
@@ -35,7 +89,8 @@ cdef class RouteTable:
     cdef uint64_t[:, ::1] sets, best_sets
     cdef int32_t[:, :, ::1] orders
     cdef double[:, :, ::1] factors
-    cdef int64_t[::1] run_start, run_stop
+    cdef int64_t[::1] run  # per host: its last entry in `found`
+    cdef int64_t[:, ::1] found  # void ranges of a hop: host, start, stop
     cdef readonly double cost
     cdef public uint64_t random
 
@@ -55,6 +110,7 @@ cdef class RouteTable:
         self.holders = np.zeros((self.streams, self.slots, 0), np.uint64)
         self.spread = np.zeros(0, np.int32)
         self.sets = np.zeros((self.streams, 0), np.uint64)
+        self.found = np.zeros((64, 3), np.int64)
         self.grow_hosts(hosts)
         self._new_slot_scratch()
 
@@ -68,15 +124,44 @@ cdef class RouteTable:
             [sum(row[0] >= 0 for row in rows) for rows in np.asarray(orders)], np.int32
         )
 
-    def begin(self, const double[::1] weight, open_hosts, spread):
-        """A border: the weights of its covers, who may store, and who is topped up with."""
+    def begin(self, const double[::1] loads, list open_hosts, double crowded, int most):
+        """A border: the weights of its covers, who may store, and who is topped up with.
+
+        An open host stores unless its load is above ``crowded`` times their mean.  The ``most``
+        least loaded open hosts are what placements are topped up with.
+        """
         cdef int host
-        for host in range(min(self.hosts, <int>weight.shape[0])):
-            self.weight[host] = weight[host]
+        cdef double top = 0, total = 0
+        for host in range(self.hosts):
+            if loads[host] < INFINITY:
+                top = max(top, loads[host])
+        for host in range(self.hosts):
+            self.weight[host] = 1
+            if top > 0 and loads[host] < INFINITY:
+                self.weight[host] = 1 + <int>(loads[host] / top * 1023)
+        for host in open_hosts:
+            total += loads[host]
         memset(&self.open_bits[0], 0, self.host_words * sizeof(uint64_t))
         for host in open_hosts:
-            self.open_bits[host >> 6] |= <uint64_t>1 << (host & 63)
-        self.spread = np.array(spread, np.int32)
+            if loads[host] <= crowded * total / len(open_hosts):
+                _set(&self.open_bits[0], host)
+        self._rank(loads, open_hosts, most)
+
+    cdef int _rank(self, const double[::1] loads, list open_hosts, int most) except -1:
+        """The least loaded hosts, ties to the lowest number: insertion into a short list."""
+        cdef int host, at, n = 0
+        most = min(most, <int>len(open_hosts))
+        if self.spread.shape[0] != most:
+            self.spread = np.zeros(most, np.int32)
+        for host in open_hosts:
+            if n == most and loads[host] >= loads[self.spread[n - 1]]:
+                continue
+            at = n = min(n + 1, most)
+            while at > 1 and loads[host] < loads[self.spread[at - 2]]:
+                at -= 1
+                self.spread[at] = self.spread[at - 1]
+            self.spread[at - 1] = host
+        return 0
 
     def grow_hosts(self, int hosts):
         """Make room for host numbers below ``hosts``."""
@@ -97,8 +182,7 @@ cdef class RouteTable:
         self.count = np.zeros(hosts, np.int32)
         self.chosen = np.zeros(hosts, np.int32)
         self.key = np.zeros(hosts, np.int64)
-        self.run_start = np.zeros(hosts, np.int64)
-        self.run_stop = np.zeros(hosts, np.int64)
+        self.run = np.zeros(hosts, np.int64)
 
     # -- routing ------------------------------------------------------------------------------
 
@@ -124,7 +208,7 @@ cdef class RouteTable:
         return hosts
 
     def path(self, int stream, int64_t start, int64_t stop):
-        """Hops of a placed segment: (stream, hosts, {host: void time ranges}) each."""
+        """Hops of a placed segment: (stream, hosts, voids) each."""
         cdef int hop
         cdef int64_t at = self._find(stream, start)
         if at < 0:
@@ -316,8 +400,9 @@ cdef class RouteTable:
         cdef int64_t low = self._first(k, start - self.windows[k]), high = self._behind(k, stop)
         cdef int64_t sequence, slot, opened, closed
         cdef uint64_t bits
-        cdef dict voids = {}
+        cdef int64_t n = 0
         memset(&self.base[0], 0, self.host_words * sizeof(uint64_t))
+        memset(&self.run[0], 255, self.hosts * sizeof(int64_t))
         for sequence in range(low, high):
             slot = sequence & (self.slots - 1)
             best = self._least_loaded_holder(k, slot, hosts)
@@ -329,26 +414,33 @@ cdef class RouteTable:
                     host = word * 64 + wj_low_bit(bits)
                     bits &= bits - 1
                     if host != best:
-                        self._void(voids, host, opened, closed)
-        for host in list(voids):
-            if _has(&self.base[0], host):
-                voids[host].append((self.run_start[host], self.run_stop[host]))
-                voids[host] = tuple(voids[host])
-            else:
-                del voids[host]
-        return k, _members(&self.base[0], self.host_words), voids
+                        n = self._void(n, host, opened, closed)
+        return k, _members(&self.base[0], self.host_words), self._voids(n)
 
-    cdef int _void(self, dict voids, int host, int64_t opened, int64_t closed) except -1:
-        """One more void segment of a host; neighbours become one range."""
-        if host not in voids:
-            voids[host] = []
-        elif self.run_stop[host] == opened:
-            self.run_stop[host] = closed
-            return 0
-        else:
-            voids[host].append((self.run_start[host], self.run_stop[host]))
-        self.run_start[host], self.run_stop[host] = opened, closed
-        return 0
+    cdef int64_t _void(self, int64_t n, int host, int64_t opened, int64_t closed) except -1:
+        """One more void segment of a host; neighbours become one range.  Returns their number."""
+        cdef int64_t run = self.run[host]
+        if run >= 0 and self.found[run, 2] == opened:
+            self.found[run, 2] = closed
+            return n
+        if n == self.found.shape[0]:
+            self.found = np.concatenate([self.found, np.zeros_like(self.found)])
+        self.found[n, 0], self.found[n, 1], self.found[n, 2] = host, opened, closed
+        self.run[host] = n
+        return n + 1
+
+    cdef Voids _voids(self, int64_t n):
+        """Those of hosts that compute something; the others are not visited at all."""
+        cdef int64_t i, kept = 0
+        for i in range(n):
+            if _has(&self.base[0], self.found[i, 0]):
+                self.found[kept, 0] = self.found[i, 0]
+                self.found[kept, 1] = self.found[i, 1]
+                self.found[kept, 2] = self.found[i, 2]
+                kept += 1
+        voids = Voids()
+        voids.packed = PyBytes_FromStringAndSize(<char *>&self.found[0, 0], 24 * kept)
+        return voids
 
     cdef int _least_loaded_holder(self, int k, int64_t slot, const uint64_t *hosts) noexcept:
         cdef int word, host, best = -1

@@ -34,9 +34,7 @@ class Scenario:
 
     def build(self, build: Build) -> Router:
         """A router for this scenario."""
-        return build(
-            self.profiles, self.hosts, segment_length=self.segment_length, **self.options
-        )
+        return build(self.profiles, self.hosts, segment_length=self.segment_length, **self.options)
 
 
 def draw_scenario(rng: random.Random, strategy: str) -> Scenario:
@@ -54,9 +52,7 @@ def draw_scenario(rng: random.Random, strategy: str) -> Scenario:
         for k in range(n)
     )
     times = sorted(start + draw_time(rng, reach) for _ in range(rng.randint(0, ROWS[n])))
-    rows = [
-        Row(t, rng.randrange(n), arrival, rng.randrange(8)) for arrival, t in enumerate(times)
-    ]
+    rows = [Row(t, rng.randrange(n), arrival, rng.randrange(8)) for arrival, t in enumerate(times)]
     hosts = [
         Host(number, cpu=rng.choice([0.5, 1.0, 2.0]))
         for number in rng.sample(range(9), rng.randint(1, 6))
@@ -93,9 +89,7 @@ def play(
     return cluster
 
 
-def happen(
-    rng: random.Random, cluster: ReferenceCluster, scenario: Scenario, build: Build
-) -> None:
+def happen(rng: random.Random, cluster: ReferenceCluster, scenario: Scenario, build: Build) -> None:
     """One thing that may happen between two borders."""
     router = cluster.router
     hosts = router.book.open_hosts

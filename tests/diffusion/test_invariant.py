@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from invariant import combinations_inside, violations
 from scenarios import builder, draw_scenario, play, report
-
 from windjoin.diffusion.reference import Row
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.segments import Segment
@@ -29,9 +28,9 @@ def test_each_combination_is_completed_at_exactly_one_place(strategy: str, seed:
     scenario = draw_scenario(rng, strategy)
     cluster = play(rng, scenario, builder(strategy))
     grouped = cluster.router.needs_groups
-    assert not violations(
-        cluster.completed, scenario.rows, cluster.windows, same_group=grouped
-    ), scenario
+    assert not violations(cluster.completed, scenario.rows, cluster.windows, same_group=grouped), (
+        scenario
+    )
 
 
 @given(seed=seeds)
