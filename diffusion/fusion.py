@@ -3,8 +3,8 @@
 A host pushes blocks of results, each row with its completion time ``T`` and the arrival number of
 the row that completed it, and says from time to time what it will not go below any more: its low
 watermark.  The fused watermark is the least of those.  Without order every block leaves at once.
-With order, rows leave in ``(T, arrival, host)`` as soon as no host can produce an earlier one; a host
-that lags therefore holds back the later rows of the others, a host that left nothing at all.
+With order, rows leave in ``(T, arrival, host)`` as soon as no host can produce an earlier one; a
+host that lags therefore holds back the later rows of the others, a host that left nothing at all.
 
 Blocks stay where they are: what comes out are the caller's own handles and row numbers.
 """
@@ -99,7 +99,7 @@ class Fusion:
         self._held.append(_Held(handle, host, times, arrivals, np.arange(len(times))))
 
     def advance(self, host: int, watermark: int) -> None:
-        """The host will push no result before ``watermark`` any more (or has no work until then)."""
+        """The host will push no result before ``watermark``, or has no work until then."""
         self._require(host)
         self._watermarks[host] = max(self._watermarks[host], watermark)
 

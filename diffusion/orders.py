@@ -1,4 +1,4 @@
-"""In which order should the other streams be probed?  Candidates for the search, best guess first."""
+"""In which order should the other streams be probed?  Candidates for the search, best first."""
 
 from __future__ import annotations
 

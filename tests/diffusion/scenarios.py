@@ -1,4 +1,4 @@
-"""Random lives of a router: streams, rows, hosts, and everything that may happen between borders."""
+"""Random lives of a router: streams, rows, hosts, and all that may happen between borders."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ def draw_scenario(rng: random.Random, strategy: str) -> Scenario:
         options = {"master": rng.randrange(n)}
     if strategy in ("ctr", "ctr-random"):
         options = {"copies": rng.randint(1, 3), "warm_up_copies": rng.randint(1, 5)}
+    if strategy == "ctr":
+        options["crowded"] = rng.choice([1.0, 2.0, float("inf")])
     if strategy == "groups":
         options = {"group_count": 8}
     return Scenario(profiles, rows, hosts, rng.randint(1, 40), start, options)
@@ -103,7 +105,7 @@ def happen(rng: random.Random, cluster: ReferenceCluster, scenario: Scenario, bu
     elif event == "leave" and len(hosts) > 1:
         cluster.apply(router.remove_host(rng.choice(hosts), lost=False))
     elif event == "lose" and len(hosts) > 1:
-        cluster.lose(rng.choice(hosts))
+        cluster.lose(rng.choice(router.book.hosts).number)  # perhaps one that is leaving
     elif event == "restore":
         cluster.router = reborn(router, scenario, build)
 
