@@ -76,6 +76,7 @@ class ATR(Router):
         self.tasks: list[Task] = []
         self.mark = 0
         self.floors = [NEVER] * len(self.profiles)
+        self._begin = NEVER  # no row is older: the first border
         self.planned = NEVER  # the tasks of the masters' rows before this time are assigned
         self._cuts: list[int] = []  # ends of the masters' segments that are still to come
         self._placed = [NEVER] * len(self.profiles)  # rows of the stream before this are placed
@@ -158,6 +159,11 @@ class ATR(Router):
             self._check_segment(segment)
             stream, start, stop = segment.stream, segment.start, segment.stop
             self._plan(start, stop + self.windows[stream])
+            if start < self._begin:
+                raise RoutingError(
+                    f"segment [{start}, {stop}) of stream {self.profiles[stream].name!r} starts "
+                    f"before the first border, {self._begin}"
+                )
             answer = self._answers[segment] = Placement(self._parts(stream, start, stop))
             self._placed[stream] = max(self._placed[stream], stop)
             self._count(segment, answer)
@@ -218,6 +224,7 @@ class ATR(Router):
             "master": self.master,
             "mark": self.mark,
             "floors": list(self.floors),
+            "begin": self._begin,
             "planned": self.planned,
             "cuts": list(self._cuts),
             "placed": list(self._placed),
@@ -231,6 +238,7 @@ class ATR(Router):
         super().restore(state)
         self.master, self.mark = state["master"], state["mark"]
         self.floors, self.planned = list(state["floors"]), state["planned"]
+        self._begin = state["begin"]
         self._cuts, self._placed = list(state["cuts"]), list(state["placed"])
         self._mark_free_from = dict(state["marks"])
         self._climber = HillClimber.from_state(state["climber"])
@@ -242,7 +250,7 @@ class ATR(Router):
     def _plan(self, start: int, until: int) -> None:
         """Assign the master's segments that start before ``until``."""
         if self.planned == NEVER:
-            self.planned = start
+            self.planned = self._begin = start
         while self.planned < until:
             stop = self.planned + self.segment_length
             self._add_segment(self.planned, stop)

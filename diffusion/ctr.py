@@ -73,7 +73,6 @@ class CTR(Router):
         self.table = RouteTable(self.windows, self.book.size)
         self._first_border = NEVER
         self._climber = HillClimber.around(segment_length)
-        self._answers: dict[Segment, Placement] = {}  # of the present border
         self._cost = 0.0  # equation 3, summed over all paths
         self._nanoseconds = 0
         self._set_orders()
@@ -86,24 +85,21 @@ class CTR(Router):
         moves = super().advance(border)
         if self._first_border == NEVER:
             self._first_border = border
-        self._answers.clear()
         self._weigh()
         return moves
 
     def place(self, segment: Segment) -> Placement:
         """The first hop of the cheapest path through older segments, topped up to ``copies``."""
-        answer = self._answers.get(segment)
-        if answer is not None:
-            return answer
         began = perf_counter_ns()
         self._check_segment(segment)
+        again = self._placed_before(segment)
+        if again is not None:
+            return again
         stream, start, stop = segment.stream, segment.start, segment.stop
-        self._check_order(segment)
         warming = self.border < self._first_border + self.max_window
         copies = max(self.copies, self.warm_up_copies) if warming else self.copies
         hosts = self.table.place(stream, start, stop, copies)
         answer = Placement(tuple(map(Part, hosts, repeat(start), repeat(stop))))
-        self._answers[segment] = answer
         self.book.assign(hosts, rows=segment.rows + 1, bytes=segment.bytes, due=stop)
         self._count(segment, answer)
         self._nanoseconds += perf_counter_ns() - began
@@ -173,7 +169,6 @@ class CTR(Router):
                 self.book.assign([target], rows=1, bytes=0, due=self.border)
                 self.table.give(stream, start, target)
                 moves.append(Move(stream, start, stop, None, target))
-            self._answers = {segment: self._renewed(segment) for segment in self._answers}
         self.counters.moves += len(moves)
         self._weigh()
         return tuple(moves)
@@ -219,7 +214,6 @@ class CTR(Router):
         self._first_border = state["first_border"]
         self._climber = HillClimber.from_state(state["climber"])
         self._cost = state["cost"]
-        self._answers.clear()
         self._set_orders()
         self._weigh()
 
@@ -232,17 +226,19 @@ class CTR(Router):
         most = max(self.copies, self.warm_up_copies)
         self.table.begin(self.book.loads(), self.book.open_hosts, self.crowded, most)
 
-    def _check_order(self, segment: Segment) -> None:
-        last = self.table.last_start(segment.stream)
-        if last is not None and segment.start <= last:
+    def _placed_before(self, segment: Segment) -> Placement | None:
+        """The answer of an earlier border; None if the segment is new."""
+        stream, start, stop = segment.stream, segment.start, segment.stop
+        last = self.table.last_start(stream)
+        if last is None or last < start:
+            return None
+        hosts = self.table.hosts_of(stream, start)
+        if hosts is None:
             raise RoutingError(
-                f"the segment of stream {self.profiles[segment.stream].name!r} that starts at "
-                f"{segment.start} comes after one that starts at {last}"
+                f"the segment of stream {self.profiles[stream].name!r} that starts at {start} "
+                f"comes after one that starts at {last}"
             )
-
-    def _renewed(self, segment: Segment) -> Placement:
-        hosts = self.table.hosts_of(segment.stream, segment.start) or ()
-        return Placement(tuple(Part(host, segment.start, segment.stop) for host in hosts))
+        return Placement(tuple(map(Part, hosts, repeat(start), repeat(stop))))
 
     def _holds_work(self, number: int) -> bool:
         return self.table.holds(number)

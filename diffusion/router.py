@@ -310,6 +310,12 @@ class Router(ABC):
             )
         if segment.stop <= segment.start:
             raise RoutingError(f"segment [{segment.start}, {segment.stop}) is empty")
+        if segment.start < self.watermark:
+            raise RoutingError(
+                f"segment [{segment.start}, {segment.stop}) of stream "
+                f"{self.profiles[segment.stream].name!r} starts before the watermark "
+                f"{self.watermark}"
+            )
 
     def _others(self, stream: int) -> tuple[int, ...]:
         return tuple(k for k in range(len(self.profiles)) if k != stream)

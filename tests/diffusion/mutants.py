@@ -169,7 +169,9 @@ class _OnePass(RouteTable):
 
 class _LastHostForgotten(RouteTable):
     def path(self, stream: int, start: int, stop: int) -> Any:
-        return [(k, h[:-1] if len(h) > 1 else h, v) for k, h, v in super().path(stream, start, stop)]
+        return [
+            (k, h[:-1] if len(h) > 1 else h, v) for k, h, v in super().path(stream, start, stop)
+        ]
 
 
 class _HalfAWindow(RouteTable):
@@ -248,9 +250,7 @@ class CtrLeavesTooEarly(CTR):
 class GroupsMoveWithoutState(Groups):
     """The owner changes, its rows stay behind."""
 
-    def _hand_over(
-        self, groups: tuple[int, ...], source: int | None, target: int
-    ) -> list[Move]:
+    def _hand_over(self, groups: tuple[int, ...], source: int | None, target: int) -> list[Move]:
         super()._hand_over(groups, source, target)
         return []
 
@@ -258,13 +258,9 @@ class GroupsMoveWithoutState(Groups):
 class GroupsLeaveTheOldestRow(Groups):
     """Off by one at the far end of the window."""
 
-    def _hand_over(
-        self, groups: tuple[int, ...], source: int | None, target: int
-    ) -> list[Move]:
+    def _hand_over(self, groups: tuple[int, ...], source: int | None, target: int) -> list[Move]:
         moves: Iterable[Move] = super()._hand_over(groups, source, target)
-        return [
-            move._replace(start=self._placed - self.windows[move.stream] + 1) for move in moves
-        ]
+        return [move._replace(start=self._placed - self.windows[move.stream] + 1) for move in moves]
 
 
 class HomeMovesWithoutState(Single):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from invariant import violations
 from scenarios import Scenario, builder, draw_scenario, forget_drained, join, reborn, report
-
 from windjoin.diffusion.atr import ATR
 from windjoin.diffusion.ctr import CTR
 from windjoin.diffusion.groups import Groups
@@ -113,7 +112,5 @@ class Adaptations(RuleBasedStateMachine):
         )
 
 
-Adaptations.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=25, deadline=None
-)
+Adaptations.TestCase.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
 TestAdaptations = Adaptations.TestCase

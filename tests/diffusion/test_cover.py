@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-
 from windjoin.pyx.cover import CoverProblem
 
 Bools = NDArray[np.bool_]
