@@ -54,7 +54,7 @@ class CTR(Router):
         copies: int = 2,
         warm_up_copies: int = 5,
         max_orders: int = 8,
-        crowded: float = 2.0,
+        crowded: float = 1.25,
         adapt: bool = True,
     ) -> None:
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
@@ -109,7 +109,8 @@ class CTR(Router):
         """The cheapest path through all segments of the table."""
         began = perf_counter_ns()
         stream, start, stop = segment.stream, segment.start, segment.stop
-        if self.table.hosts_of(stream, start) is None:
+        stored = self.table.hosts_of(stream, start)
+        if stored is None:
             raise RoutingError(
                 f"the segment of stream {self.profiles[stream].name!r} that starts at {start} was "
                 "not placed, or has expired; call place() first"
@@ -118,7 +119,7 @@ class CTR(Router):
         for probed, hosts, voids in self.table.path(stream, start, stop):
             hops.append(Hop((probed,), hosts, voids))
             self.counters.visits += len(hosts)
-        self._cost += self.table.cost * segment.rows
+        self._cost += (len(stored) - 1 + self.table.cost) * segment.rows
         self._nanoseconds += perf_counter_ns() - began
         return Path(tuple(hops))
 

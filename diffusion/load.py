@@ -83,6 +83,7 @@ class LoadBook:
         self._pending: deque[tuple[int, tuple[int, ...], int, int]] = deque()
         self._rows = np.zeros(0, np.int64)  # in flight, per host number
         self._bytes = np.zeros(0, np.int64)
+        self._overdue = np.zeros((0, 2), np.int64)  # the part of these that the next report covers
         self._base = np.zeros(0)  # reported: equation 1
         self._per_row = np.zeros(0)
         self._per_byte = np.zeros(0)
@@ -121,7 +122,8 @@ class LoadBook:
         self._hosts[host.number] = host
         self._closed.discard(host.number)
         self._reopen()
-        self._rows[host.number] = self._bytes[host.number] = 0
+        self._overdue[host.number] = self._head_start(host)
+        self._rows[host.number], self._bytes[host.number] = self._overdue[host.number]
         self._rebase(host.number, Usage())
 
     def require(self, number: int) -> Host:
@@ -141,7 +143,7 @@ class LoadBook:
     def remove(self, number: int) -> None:
         """The host is gone."""
         self.require(number)
-        self._settle(FOREVER, [number])
+        self._covered(FOREVER, [number])
         del self._hosts[number]
         self._closed.discard(number)
         self._usage.pop(number, None)
@@ -166,15 +168,15 @@ class LoadBook:
                 raise RoutingError(f"host {number} reports a negative usage: {used}")
         for number, used in usage.items():
             self._rebase(number, used)
-        self._settle(now, usage.keys())
+        self._covered(now, usage.keys())
 
-    def forget(self, now: int) -> None:
-        """Work due by ``now`` is done, whoever reported; work booked behind later work waits."""
+    def settle(self, now: int) -> None:
+        """Work due by ``now`` need not be kept apart any more: the next report covers all of it."""
         while self._pending and self._pending[0][0] <= now:
             _, targets, rows, n_bytes = self._pending.popleft()
             for host in targets:
-                self._rows[host] -= rows
-                self._bytes[host] -= n_bytes
+                self._overdue[host, 0] += rows
+                self._overdue[host, 1] += n_bytes
 
     def loads(self) -> NDArray[np.float64]:
         """Equation 1 per host number, work in flight included; infinite where there is no host."""
@@ -195,6 +197,7 @@ class LoadBook:
             "hosts": [[h.number, h.cpu, h.memory, h.network] for h in self.hosts],
             "usage": [[n, u.cpu, u.memory, u.network] for n, u in sorted(self._usage.items())],
             "closed": sorted(self._closed),
+            "overdue": self._overdue.tolist(),
             "pending": [[due, list(hosts), r, b] for due, hosts, r, b in self._pending],
             "size": self.size,
         }
@@ -209,11 +212,22 @@ class LoadBook:
             book._rebase(number, Usage(*values))
         book._closed = set(state["closed"])
         book._reopen()
+        book._overdue = np.array(state["overdue"], np.int64).reshape(-1, 2)
+        book._rows, book._bytes = book._overdue[:, 0].copy(), book._overdue[:, 1].copy()
         for due, targets, rows, n_bytes in state["pending"]:
             book.assign(targets, rows=rows, bytes=n_bytes, due=due)
         return book
 
     # -- helpers -----------------------------------------------------------------------------
+
+    def _head_start(self, host: Host) -> tuple[int, int]:
+        """Where hosts never report, work adds up; who joins must not get all work to make up."""
+        others = [number for number in self._open if number != host.number]
+        if not others:
+            return 0, 0
+        least = min(others, key=lambda number: (self._overdue[number, 0], number))
+        ratio = host.cpu / self._hosts[least].cpu
+        return int(self._overdue[least, 0] * ratio), int(self._overdue[least, 1] * ratio)
 
     def _reopen(self) -> None:
         self._open = sorted(self._hosts.keys() - self._closed)
@@ -222,6 +236,7 @@ class LoadBook:
         more = size - self.size
         self._rows = np.concatenate([self._rows, np.zeros(more, np.int64)])
         self._bytes = np.concatenate([self._bytes, np.zeros(more, np.int64)])
+        self._overdue = np.concatenate([self._overdue, np.zeros((more, 2), np.int64)])
         self._base = np.concatenate([self._base, np.full(more, np.inf)])
         self._per_row = np.concatenate([self._per_row, np.zeros(more)])
         self._per_byte = np.concatenate([self._per_byte, np.zeros(more)])
@@ -239,8 +254,13 @@ class LoadBook:
             host.network * self.span
         )
 
-    def _settle(self, now: int, reported: Iterable[int]) -> None:
+    def _covered(self, now: int, reported: Iterable[int]) -> None:
+        """Take off what the usage of these hosts shows."""
         done = set(reported)
+        for host in done:
+            self._rows[host] -= self._overdue[host, 0]
+            self._bytes[host] -= self._overdue[host, 1]
+            self._overdue[host] = 0
         kept: deque[tuple[int, tuple[int, ...], int, int]] = deque()
         for due, targets, rows, n_bytes in self._pending:
             left = targets if due > now else tuple(h for h in targets if h not in done)

@@ -225,7 +225,7 @@ class Router(ABC):
     def expire(self, watermark: int) -> None:
         """No segment will start before ``watermark``: forget what none of them can reach."""
         self.watermark = max(self.watermark, watermark)
-        self.book.forget(self.watermark - self.max_window)
+        self.book.settle(self.watermark - self.max_window)
 
     def add_host(self, host: Host) -> tuple[Move, ...]:
         """A host joins.  The moves are to be carried out before the next border."""

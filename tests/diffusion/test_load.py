@@ -36,7 +36,9 @@ def test_a_report_leaves_work_that_is_not_due() -> None:
     before = book.loads()[0]
     book.report({0: Usage()}, now=6)
     assert book.loads()[0] == before > 0
-    book.forget(7)
+    book.settle(7)  # nobody reported: it counts on
+    assert book.loads()[0] == before
+    book.report({0: Usage()}, now=7)
     assert book.loads()[0] == 0
 
 
@@ -62,8 +64,23 @@ def test_a_number_that_comes_back_starts_without_work() -> None:
     book.assign([0, 1], rows=5, bytes=5, due=10)
     book.remove(0)
     book.add(Host(0))
-    book.forget(10)
+    book.settle(10)
+    book.report({0: Usage(), 1: Usage()}, now=10)
     assert book.loads().tolist() == [0.0, 0.0]
+
+
+def test_who_joins_does_not_have_to_make_up_for_all_that_was_done() -> None:
+    book = LoadBook([Host(0), Host(1)], span=1)
+    for due in range(100):
+        book.assign(book.least_loaded(1), rows=10, bytes=10, due=due)
+        book.settle(due)
+    book.add(Host(2))
+    assert book.loads()[2] == book.loads()[0] > 0
+    chosen = []
+    for due in range(30):
+        chosen.append(book.least_loaded(1)[0])
+        book.assign(chosen[-1:], rows=10, bytes=10, due=100 + due)
+    assert sorted(chosen) == [0] * 10 + [1] * 10 + [2] * 10
 
 
 def test_a_restored_book_has_the_same_loads_to_the_bit() -> None:
@@ -72,6 +89,7 @@ def test_a_restored_book_has_the_same_loads_to_the_bit() -> None:
     for due in range(50):
         book.assign(rng.choice([0, 2, 7], 2, replace=False).tolist(), rows=due, bytes=9, due=due)
     book.report({2: Usage(cpu=rng.random(), memory=rng.random())}, now=20)
+    book.settle(30)
     book.close(7)
     saved = json.loads(json.dumps(book.state()))
     again = LoadBook.from_state(saved)
