@@ -41,6 +41,7 @@ class Task(NamedTuple):
     mark: int  # number of its bit
     low: tuple[int, ...]
     high: tuple[int, ...]
+    end: int  # no row at or after it belongs here: the greatest of `high`
 
 
 class ATR(Router):
@@ -179,7 +180,7 @@ class ATR(Router):
     def expire(self, watermark: int) -> None:
         """Forget tasks that no row to come belongs to."""
         super().expire(watermark)
-        self.tasks = [task for task in self.tasks if max(task.high) > watermark]
+        self.tasks = [task for task in self.tasks if task.end > watermark]
         self._cuts = [cut for cut in self._cuts if cut > watermark]
 
     def remove_host(self, number: int, *, lost: bool) -> tuple[Move, ...]:
@@ -242,7 +243,10 @@ class ATR(Router):
         self._cuts, self._placed = list(state["cuts"]), list(state["placed"])
         self._mark_free_from = dict(state["marks"])
         self._climber = HillClimber.from_state(state["climber"])
-        self.tasks = [Task(h, m, tuple(low), tuple(high)) for h, m, low, high in state["tasks"]]
+        self.tasks = [
+            Task(host, mark, tuple(low), tuple(high), max(high))
+            for host, mark, low, high in state["tasks"]
+        ]
         self._answers.clear()
 
     # -- planning ------------------------------------------------------------------------------
@@ -279,7 +283,7 @@ class ATR(Router):
         return last if last in self.book.open_hosts else self._assign(low, high)
 
     def _add_task(self, host: int, mark: int, low: Sequence[int], high: Sequence[int]) -> None:
-        self.tasks.append(Task(host, mark, tuple(low), tuple(high)))
+        self.tasks.append(Task(host, mark, tuple(low), tuple(high), max(high)))
         free_from = max(high) + self.max_window
         self._mark_free_from[mark] = max(self._mark_free_from.get(mark, NEVER), free_from)
 
@@ -320,15 +324,25 @@ class ATR(Router):
     # -- answers -------------------------------------------------------------------------------
 
     def _parts(self, stream: int, start: int, stop: int) -> tuple[Part, ...]:
-        pieces: dict[int, list[tuple[int, int, int]]] = {}
+        whole: dict[int, int] = {}  # host -> marks of tasks that want all of the segment
+        pieces: dict[int, list[tuple[int, int, int]]] = {}  # of tasks that want some of it
         for task in self.tasks:
-            low, high = max(task.low[stream], start), min(task.high[stream], stop)
-            if low < high:
-                pieces.setdefault(task.host, []).append((low, high, 1 << task.mark))
-        return tuple(part for host in sorted(pieces) for part in _sweep(host, pieces[host]))
+            host, low, high = task.host, task.low[stream], task.high[stream]
+            if low <= start and stop <= high:
+                whole[host] = whole.get(host, 0) | 1 << task.mark
+            elif low < stop and start < high:
+                piece = max(low, start), min(high, stop), 1 << task.mark
+                pieces.setdefault(host, []).append(piece)
+        for host in pieces.keys() & whole.keys():
+            pieces[host].append((start, stop, whole.pop(host)))
+        parts = [Part(host, start, stop, marks) for host, marks in whole.items()]
+        for host, some in pieces.items():
+            parts += _sweep(host, some)
+        parts.sort()
+        return tuple(parts)
 
     def _holds_work(self, number: int) -> bool:
-        return any(t.host == number and max(t.high) > self.watermark for t in self.tasks)
+        return any(t.host == number and t.end > self.watermark for t in self.tasks)
 
 
 def _sweep(host: int, pieces: list[tuple[int, int, int]]) -> list[Part]:

@@ -50,6 +50,7 @@ class Groups(Router):
         numbers = self.book.open_hosts
         self.owner = [numbers[group % len(numbers)] for group in range(group_count)]
         self._placed = NEVER
+        self._by_host: list[tuple[int, tuple[int, ...]]] = []  # derived from owner; empty: not yet
 
     # -- who has what --------------------------------------------------------------------------
 
@@ -146,19 +147,21 @@ class Groups(Router):
         """The way back from `state`."""
         super().restore(state)
         self.owner, self._placed = list(state["owner"]), state["placed"]
+        self._by_host = []
 
     # -- helpers -------------------------------------------------------------------------------
 
     def _parts(self, segment: Segment) -> tuple[Part, ...]:
-        held: dict[int, list[int]] = {}
-        for group, host in enumerate(self.owner):
-            held.setdefault(host, []).append(group)
-        return tuple(
-            Part(host, segment.start, segment.stop, groups=tuple(held[host]))
-            for host in sorted(held)
-        )
+        if not self._by_host:
+            held: dict[int, list[int]] = {}
+            for group, host in enumerate(self.owner):
+                held.setdefault(host, []).append(group)
+            self._by_host = [(host, tuple(held[host])) for host in sorted(held)]
+        start, stop = segment.start, segment.stop
+        return tuple([Part(host, start, stop, groups=mine) for host, mine in self._by_host])
 
     def _hand_over(self, groups: tuple[int, ...], source: int | None, target: int) -> list[Move]:
+        self._by_host = []
         for group in groups:
             self.owner[group] = target
         if self._placed == NEVER:

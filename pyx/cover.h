@@ -19,8 +19,8 @@
 #endif
 #define WJ_INLINE static inline __attribute__((always_inline))
 
-/* Below this many words of all hosts together, counting anew beats keeping counts. */
-#define WJ_RECOUNT_WORDS 40
+/* Up to this many hosts, counting anew beats keeping counts. */
+#define WJ_FEW_HOSTS 12
 #define WJ_NO_GAIN INT64_MAX
 
 typedef struct {
@@ -152,7 +152,7 @@ WJ_INLINE int wj_cover_at_random(const wj_cover *in, uint64_t *left, int32_t *ch
 WJ_CLONES static int wj_cover_greedy(const wj_cover *in, uint64_t *left, int32_t *chosen) {
     assert(in->host_words <= 64);
     if (in->random && *in->random) return wj_cover_at_random(in, left, chosen);
-    if (in->hosts * (in->last_word - in->first_word + 1) <= WJ_RECOUNT_WORDS)
+    if (in->hosts <= WJ_FEW_HOSTS)
         return wj_cover_recounting(in, left, chosen);
     return wj_cover_counting(in, left, chosen);
 }

@@ -21,7 +21,7 @@ class NoLaterFollowers(ATR):
 
     def _add_segment(self, start: int, stop: int) -> None:
         super()._add_segment(start, stop)
-        self.tasks[-1] = self.tasks[-1]._replace(high=(stop,) * len(self.windows))
+        self.tasks[-1] = self.tasks[-1]._replace(high=(stop,) * len(self.windows), end=stop)
 
 
 class NoOlderFollowers(ATR):
