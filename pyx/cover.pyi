@@ -1,6 +1,8 @@
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
+@disjoint_base
 class CoverProblem:
     def __init__(
         self,

@@ -1,17 +1,22 @@
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 from windjoin.pyx.segment_table import SegmentTable
 
-Range = tuple[int, int]
+_Range = tuple[int, int]
 
-class Voids(Mapping[int, tuple[Range, ...]]):
+@disjoint_base
+class Voids(Mapping[int, tuple[_Range, ...]]):
     def triples(self) -> list[list[int]]: ...
-    def __getitem__(self, host: int) -> tuple[Range, ...]: ...
+    def __getitem__(self, host: int, /) -> tuple[_Range, ...]: ...
+    def get(self, key: object, default: Any = None, /) -> Any: ...
     def __iter__(self) -> Iterator[int]: ...
     def __len__(self) -> int: ...
 
+@disjoint_base
 class RouteTable(SegmentTable):
     cost: float  # of the path found last, in messages per row of its segment
     random: int  # uint64; 0: covers are greedy, else the state of the random choice

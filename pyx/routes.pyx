@@ -25,15 +25,16 @@ cdef class Voids:
 
     cdef bytes packed  # (host, start, stop) as int64, ranges of a host in ascending order
 
-    def __getitem__(self, host):
+    def __getitem__(self, host, /):
         ranges = self.get(host)
         if not ranges:
             raise KeyError(host)
         return ranges
 
-    def get(self, host, default=()):
+    def get(self, key, default=None, /):
         """The void ranges of a host."""
-        return tuple([(start, stop) for at, start, stop in self.triples() if at == host]) or default
+        ranges = tuple([(start, stop) for at, start, stop in self.triples() if at == key])
+        return ranges or default
 
     def triples(self):
         """All (host, start, stop), in no order of hosts."""

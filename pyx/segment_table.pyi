@@ -1,5 +1,8 @@
 from collections.abc import Iterable, Sequence
 
+from typing_extensions import disjoint_base
+
+@disjoint_base
 class SegmentTable:
     streams: int
     hosts: int  # host numbers are below this

@@ -140,7 +140,8 @@ def test_voids_are_a_mapping() -> None:
     host = next(iter(voids))
     assert host in voids
     assert 99 not in voids
-    assert voids.get(99) == ()
+    assert voids.get(99, ()) == ()
+    assert voids.get(99) is None
     with pytest.raises(KeyError, match="99"):
         voids[99]
     assert voids != {99: ((0, 1),)}
