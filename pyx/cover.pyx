@@ -41,10 +41,10 @@ cdef class CoverProblem:
 
     def seconds(self, int rounds):
         """CPU seconds of one cover, over that many: what a call costs is not in it."""
-        cdef int i
+        cdef int _
         cdef clock_t start = clock()
         with nogil:
-            for i in range(rounds):
+            for _ in range(rounds):
                 self._cover()
         return (clock() - start) / <double>CLOCKS_PER_SEC / rounds
 

@@ -193,7 +193,9 @@ cdef class RouteTable(SegmentTable):
 
     # -- search -------------------------------------------------------------------------------
 
-    cdef int _search(self, int stream, int64_t start, int64_t until, const uint64_t *base) except -1:
+    cdef int _search(
+        self, int stream, int64_t start, int64_t until, const uint64_t *base
+    ) except -1:
         """Try all candidate orders on segments that start before ``until``; keep the cheapest.
 
         Equation 3 with the rows of the segment as unit: a host that is new at a hop costs one

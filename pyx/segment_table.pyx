@@ -1,7 +1,7 @@
 """Where the live segments of every stream are.  Unchecked.
 
-Per stream the segments sit in a ring of slots, oldest first; ``held`` says which slots a host holds,
-``holders`` which hosts hold a slot.  Both are bitsets, so a cover is a few popcounts.
+Per stream the segments sit in a ring of slots, oldest first; ``held`` says which slots a host
+holds, ``holders`` which hosts hold a slot.  Both are bitsets, so a cover is a few popcounts.
 """
 
 import numpy as np
