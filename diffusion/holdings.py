@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
 from windjoin.diffusion.arrivals import Arrivals
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Move, Placement
@@ -36,6 +35,11 @@ class Holdings:
         """The parts of a placement are stored."""
         parts = [(p.host, p.start, p.stop, p.marks) for p in placement.parts]
         self._add(stream, np.array(parts, np.int64).reshape(-1, 4))
+
+    def hold(self, stream: int, held: Sequence[tuple[int, int, int]]) -> None:
+        """Exactly these stretches (host, start, stop) are stored of a stream."""
+        rows = [(host, start, stop, 1) for host, start, stop in held]
+        self._held[stream] = np.array(rows, np.int64).reshape(-1, 4)
 
     def move(self, move: Move) -> float:
         """Carry out a move; return how many rows it concerns."""

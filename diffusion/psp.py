@@ -8,7 +8,7 @@ at any border, so no hop needs voids and every combination is completed once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from windjoin.diffusion.errors import RoutingError
@@ -143,25 +143,19 @@ class PSP(Router):
         """Let rows move towards the tail as they age, never back to the head."""
         rank = {host: at for at, host in enumerate(self.order)}
         wanted: list[Held] = []
-        for host, start, stop in self.held[stream]:
-            for target, low, high in self._slices(stream, now):
-                low, high = max(low, start), min(high, stop)
-                if low < high:
-                    later = rank[target] >= rank[host]
-                    _extend(wanted, (target if later else host, low, high))
+        for host, target, low, high in _overlaps(self.held[stream], self._slices(stream, now)):
+            later = rank[target] >= rank[host]
+            _extend(wanted, (target if later else host, low, high))
         return self._take(stream, wanted)
 
     def _take(self, stream: int, wanted: Sequence[Held]) -> list[Move]:
         """Hold the ranges as wanted from now on; return the moves that make it so."""
         moves: list[Move] = []
         renewed: list[Held] = []
-        for host, start, stop in self.held[stream]:
-            for target, low, high in wanted:
-                low, high = max(low, start), min(high, stop)
-                if low < high:
-                    _extend(renewed, (target, low, high))
-                    if target != host:
-                        moves.append(Move(stream, low, high, host, target))
+        for host, target, low, high in _overlaps(self.held[stream], wanted):
+            _extend(renewed, (target, low, high))
+            if target != host:
+                moves.append(Move(stream, low, high, host, target))
         self.held[stream] = renewed
         self.counters.moves += len(moves)
         return moves
@@ -196,6 +190,20 @@ class PSP(Router):
         super().restore(state)
         self.order = list(state["order"])
         self.held = [[(h, a, b) for h, a, b in held] for held in state["held"]]
+
+
+def _overlaps(held: Sequence[Held], wanted: Sequence[Held]) -> Iterator[tuple[int, int, int, int]]:
+    """Every stretch that one range of each shares, as (holder, wanted holder, start, stop)."""
+    at = 0
+    for host, start, stop in held:
+        while at < len(wanted) and wanted[at][2] <= start:
+            at += 1
+        k = at
+        while k < len(wanted) and wanted[k][1] < stop:
+            target, low, high = wanted[k]
+            if low < high:
+                yield host, target, max(low, start), min(high, stop)
+            k += 1
 
 
 def _extend(held: list[Held], more: Held) -> None:

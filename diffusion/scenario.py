@@ -84,7 +84,7 @@ class Scenario:
     matches: float | None = None  # or: matches of a row in a whole window, at the first rates
     costs: Costs = field(default_factory=Costs)
     changes: tuple[Change, ...] = ()
-    in_flight: int = 64  # ring: blocks under way
+    in_flight: int = 0  # ring: blocks under way; 0 is enough to keep every host busy
     relocation: str = "aggressive"  # ring
     smoothing: bool = True  # ring: slices even by rows, not only by age
     copies: int = 2  # ctr
@@ -165,10 +165,11 @@ def _make(kind: type[T], given: Any, where: str) -> T:
     known = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
     for key, value in given.items():
         if key not in known:
-            raise ScenarioError(f"{where} has no key {key!r}; it may have {', '.join(sorted(known))}")
+            may = ", ".join(sorted(known))
+            raise ScenarioError(f"{where} has no key {key!r}; it may have {may}")
         wanted = _KINDS.get(known[key].split(" ")[0])
-        is_bool = isinstance(value, bool)
-        if wanted is not None and (not isinstance(value, wanted) or (is_bool and wanted is not bool)):
+        mixed = isinstance(value, bool) and wanted is not bool
+        if wanted is not None and (mixed or not isinstance(value, wanted)):
             raise ScenarioError(f"{where}.{key} is {value!r}; it must be {known[key]}")
     values = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
     try:
@@ -192,7 +193,9 @@ def _check(s: Scenario) -> None:
         _positive(f"hosts[{at}]", host, "count", "cpu", "network", "memory_mb")
     if not s.hosts:
         raise ScenarioError("there are no hosts; at least 1 is needed")
-    _positive("the scenario", s, "seconds", "segment_s", "sample_s", "in_flight", "copies")
+    _positive("the scenario", s, "seconds", "segment_s", "sample_s", "copies")
+    if s.in_flight < 0 or s.rows_per_batch < 0:
+        raise ScenarioError("in_flight and rows_per_batch must be >= 0; 0 lets windjoin choose")
     for item in fields(s.costs):
         if getattr(s.costs, item.name) < 0:
             raise ScenarioError(f"costs.{item.name} is negative")
@@ -201,11 +204,10 @@ def _check(s: Scenario) -> None:
 
 def _check_choices(s: Scenario, names: Sequence[str]) -> None:
     if unknown := [name for name in s.strategies if name not in STRATEGIES]:
-        raise ScenarioError(f"there is no strategy {unknown[0]!r}; there are {', '.join(STRATEGIES)}")
+        there_are = ", ".join(STRATEGIES)
+        raise ScenarioError(f"there is no strategy {unknown[0]!r}; there are {there_are}")
     if s.relocation not in ("aggressive", "passive"):
-        raise ScenarioError(
-            f"relocation is {s.relocation!r}; it must be 'aggressive' or 'passive'"
-        )
+        raise ScenarioError(f"relocation is {s.relocation!r}; it must be 'aggressive' or 'passive'")
     if s.selectivity is not None and s.matches is not None:
         raise ScenarioError("give selectivity or matches, not both")
     if s.selectivity is not None and not 0 <= s.selectivity <= 1:

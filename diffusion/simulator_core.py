@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-
 from windjoin.diffusion.ring_state import I64
 
 F64 = NDArray[np.float64]
@@ -238,8 +237,8 @@ def ring_job(m: Machine, p: Plant, ring: RingTable, slot: int) -> None:
     m.figures[F_BYTES] += (sent * (wave + 1) + made * (wave + 2)) * p.row_bytes[stream]
     if is_result and made > 0:
         note_results(m, p.width, p.batch_time[batch], done, made)
-    if at + 1 < hosts:
-        post(m, begin + forward + p.link, at + 1, wave, batch, amount, 1.0)
+    if at + 1 < hosts:  # the next host begins with the first row while this one sends the others
+        post(m, begin + forward / rows + p.link, at + 1, wave, batch, amount, 1.0)
     else:
         post(m, done + (p.link if hosts > 1 else 0.0), 0, wave + 1, batch, amount, 1.0)
 
