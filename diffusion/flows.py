@@ -48,8 +48,8 @@ class FlowMaker:
         depth = 1
         stage = []
         for part in visits:
-            start, stop = max(part.start, segment.start), min(part.stop, segment.stop)
-            if start < stop:
+            first, last = max(part.start, segment.start), min(part.stop, segment.stop)
+            for start, stop in self._pieces(first, last):
                 entry = self._entry(
                     segment.stream, hop, part.host, (start + stop) / 2, depth, part.marks
                 )
@@ -58,6 +58,12 @@ class FlowMaker:
             for start, stop in _uncovered(part, visits):
                 stage.append((part.host, start, stop, 0.0, 0.0, 0.0))
         return stage
+
+    def _pieces(self, start: float, stop: float) -> list[tuple[float, float]]:
+        """The stretch, cut where the windows slide too far for one estimate in its middle."""
+        count = int(np.ceil((stop - start) / max(min(self.holdings.windows) / 4, 1.0)))
+        edges = np.linspace(start, stop, max(count, 0) + 1)
+        return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
     def _entry(
         self, stream: int, hop: Hop, host: int, now: float, depth: int, marks: int = -1

@@ -58,7 +58,8 @@ class Holdings:
         live = (high > low) & ((held[:, 3] & marks) != 0)
         low, high = low[live], high[live]
         rows = self.rows_before(stream, high) - self.rows_before(stream, low)
-        return np.bincount(held[live, 0], weights=rows, minlength=self.hosts)
+        counts = np.bincount(held[live, 0], weights=rows, minlength=self.hosts)
+        return counts.astype(np.float64, copy=False)
 
     def state(self, now: float) -> F64:
         """Rows in the windows at ``now``, stored at each host."""

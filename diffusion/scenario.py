@@ -156,7 +156,7 @@ def _tables(value: Any, where: str, kind: type[T]) -> tuple[T, ...]:
     return tuple(_make(kind, each, f"{where}[{at}]") for at, each in enumerate(value))
 
 
-_KINDS = {"str": str, "int": int, "float": (int, float), "bool": bool}
+_KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float), "bool": bool}
 
 
 def _make(kind: type[T], given: Any, where: str) -> T:

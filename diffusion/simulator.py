@@ -24,8 +24,13 @@ from windjoin.diffusion.segments import Segment, StreamProfile
 from windjoin.diffusion.simulator_core import F64
 
 NO_RING = core.RingTable(
-    np.empty(0, np.int64), np.empty((0, 0)), *(np.empty((0, 0, 0)) for _ in range(3)), 1
-)  # fmt: skip
+    order=np.empty(0, np.int64),
+    elements=np.empty((0, 0)),
+    made=np.empty((0, 0, 0)),
+    work=np.empty((0, 0, 0)),
+    gain=np.empty((0, 0, 0)),
+    in_flight=1,
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Outcome:
     results: float
     throughput: float  # results per second
     offered: float  # rows per second that came in
+    processed: float  # rows per second that were processed, whether or not they found partners
     latency_mean_ms: float
     latency_p95_ms: float
     response_mean_ms: float  # of a job: waiting and service at one host
@@ -219,12 +225,12 @@ class Simulation:
         if self.is_ring:
             return self._ring_table((border + stop) / 2)
         first = len(self.flow_table)
-        table = []
+        table: list[tuple[int, int, int]] = []
         for route in routes:
-            rows, visits = self.flows.entries(route, self.used)
-            self._append(rows)
-            table.append((self.used - len(rows), self.used - len(rows) + visits, len(table)))
-            self.room = max(self.room, len(rows) + 2)
+            entries, visits = self.flows.entries(route, self.used)
+            table.append((self.used, self.used + visits, len(table)))
+            self._append(entries)
+            self.room = max(self.room, len(entries) + 2)
         self.flow_table = np.concatenate([self.flow_table, np.array(table, np.int64)])
         self._assign_flows(border, stop, first)
         return NO_RING
@@ -369,6 +375,7 @@ class Simulation:
             results=float(results),
             throughput=float(results / seconds),
             offered=float(self.plant.batch_rows.sum() / seconds),
+            processed=float(m.figures[core.F_DONE_ROWS] / seconds),
             latency_mean_ms=float(m.figures[core.F_LATENCY] / results) if results else 0.0,
             latency_p95_ms=percentile(m.latency, 0.95),
             response_mean_ms=float(m.figures[core.F_SOJOURN] / jobs) if jobs else 0.0,

@@ -22,8 +22,8 @@ F64 = NDArray[np.float64]
 E_HOST, E_START, E_STOP, E_WORK, E_GAIN, E_BYTES, E_NEXT_FIRST, E_NEXT_STOP = range(8)
 ENTRY_COLUMNS = 8
 # columns of a job; a ring job has its wave where others have their entry
-J_TIME, J_HOST, J_ENTRY, J_BATCH, J_AMOUNT, J_REMOTE = range(6)
-JOB_COLUMNS = 6
+J_TIME, J_HOST, J_ENTRY, J_BATCH, J_AMOUNT, J_REMOTE, J_ROWS = range(7)
+JOB_COLUMNS = 7
 # figures
 F_RESULTS, F_LATENCY, F_JOBS, F_SOJOURN, F_BYTES, F_RECEIVED, F_DONE_ROWS = range(7)
 FIGURES = 7
@@ -138,9 +138,16 @@ def note_results(m: Machine, width: float, born: float, done: float, results: fl
 
 @njit(cache=True)
 def post(
-    m: Machine, time: float, host: int, entry: int, batch: int, amount: float, remote: float
+    m: Machine,
+    time: float,
+    host: int,
+    entry: int,
+    batch: int,
+    amount: float,
+    remote: float,
+    rows: float,
 ) -> None:
-    """Put a job on the heap."""
+    """Put a job on the heap; ``rows`` input rows count as processed once it is done."""
     m.counters[C_FREE] -= 1
     slot = m.free[m.counters[C_FREE]]
     m.jobs[slot, J_TIME] = time
@@ -149,6 +156,7 @@ def post(
     m.jobs[slot, J_BATCH] = batch
     m.jobs[slot, J_AMOUNT] = amount
     m.jobs[slot, J_REMOTE] = remote
+    m.jobs[slot, J_ROWS] = rows
     heap_push(m.event_time, m.event_slot, m.counters[C_EVENTS], time, slot)
     m.counters[C_EVENTS] += 1
 
@@ -162,7 +170,7 @@ def serve(m: Machine, p: Plant, host: int, arrival: float, service: float) -> fl
     spread(m.in_system, p.width, arrival, begin + service)
     m.figures[F_JOBS] += 1
     m.figures[F_SOJOURN] += begin + service - arrival
-    return begin
+    return float(begin)
 
 
 @njit(cache=True)
@@ -180,6 +188,8 @@ def flow_job(m: Machine, p: Plant, entries: F64, slot: int) -> None:
     service = amount * entries[entry, E_WORK] / p.cpu[host] + network / p.network[host]
     done = serve(m, p, host, arrival, service) + service
     m.figures[F_BYTES] += out * copies * entries[entry, E_BYTES]
+    if done < p.width * m.throughput.shape[0]:
+        m.figures[F_DONE_ROWS] += m.jobs[slot, J_ROWS]
     if out <= 0:
         return
     if first == stop:
@@ -188,18 +198,22 @@ def flow_job(m: Machine, p: Plant, entries: F64, slot: int) -> None:
         target = int(entries[k, E_HOST])
         remote = 1.0 if target != host else 0.0
         m.figures[F_RECEIVED] += out * remote
-        post(m, done + p.link * remote, target, k, batch, out, remote)
+        post(m, done + p.link * remote, target, k, batch, out, remote, 0.0)
 
 
 @njit(cache=True)
 def arrive(m: Machine, p: Plant, entries: F64, flows: I64, batch: int) -> None:
     """A batch comes in: a copy for every host that its time selects."""
     time, rows, flow = p.batch_time[batch], p.batch_rows[batch], p.batch_flow[batch]
+    copies = 0
+    for k in range(flows[flow, 0], flows[flow, 1]):
+        copies += entries[k, E_START] <= time < entries[k, E_STOP]
     for k in range(flows[flow, 0], flows[flow, 1]):
         if entries[k, E_START] <= time < entries[k, E_STOP]:
             m.figures[F_RECEIVED] += rows
             m.figures[F_BYTES] += rows * p.row_bytes[flows[flow, 2]]
-            post(m, time + p.link, int(entries[k, E_HOST]), k, batch, rows, 1.0)
+            host = int(entries[k, E_HOST])
+            post(m, time + p.link, host, k, batch, rows, 1.0, rows / copies)
 
 
 @njit(cache=True)
@@ -238,9 +252,9 @@ def ring_job(m: Machine, p: Plant, ring: RingTable, slot: int) -> None:
     if is_result and made > 0:
         note_results(m, p.width, p.batch_time[batch], done, made)
     if at + 1 < hosts:  # the next host begins with the first row while this one sends the others
-        post(m, begin + forward / rows + p.link, at + 1, wave, batch, amount, 1.0)
+        post(m, begin + forward / rows + p.link, at + 1, wave, batch, amount, 1.0, 0.0)
     else:
-        post(m, done + (p.link if hosts > 1 else 0.0), 0, wave + 1, batch, amount, 1.0)
+        post(m, done + (p.link if hosts > 1 else 0.0), 0, wave + 1, batch, amount, 1.0, 0.0)
 
 
 @njit(cache=True)
@@ -252,7 +266,7 @@ def admit(m: Machine, p: Plant, ring: RingTable, now: float) -> None:
         batch = m.counters[C_STARTED]
         m.counters[C_STARTED] += 1
         m.counters[C_UNDER_WAY] += 1
-        post(m, max(now, p.batch_time[batch] + p.link), 0, 0, batch, p.batch_rows[batch], 1.0)
+        post(m, max(now, p.batch_time[batch] + p.link), 0, 0, batch, p.batch_rows[batch], 1.0, 0.0)
 
 
 @njit(cache=True)
