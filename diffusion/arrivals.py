@@ -11,7 +11,6 @@ from windjoin.diffusion.simulator_core import F64
 
 BURST_SLOT_S = 2.0  # a stream keeps its pace for so long
 BURST_SHARE = 0.25  # share of the slots that are bursts
-MAX_EVENTS = 2_500_000
 
 
 class Arrivals(NamedTuple):
@@ -39,9 +38,9 @@ def arrivals_of(scenario: Scenario, visits: float) -> Arrivals:
 
 
 def batch_size(scenario: Scenario, visits: float) -> int:
-    """Rows that arrive as one batch, so that a simulation stays within a few million events."""
+    """Rows that arrive as one batch, so that a simulation keeps to its number of events."""
     rows = scenario.seconds * sum(spec.rate for spec in scenario.streams)
-    return max(1, int(np.ceil(rows * max(visits, 1.0) / MAX_EVENTS)))
+    return max(1, int(np.ceil(rows * max(visits, 1.0) / scenario.events)))
 
 
 def rate_at(scenario: Scenario, stream: int, seconds: F64) -> F64:

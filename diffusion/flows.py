@@ -21,10 +21,12 @@ class FlowMaker:
         self.scenario = scenario
         self.holdings = holdings
         streams = range(len(scenario.streams))
+        self.counted: dict[tuple[int, float, float, int], tuple[F64, float]] = {}
         self.match = [[scenario.selectivity_of(i, k) for k in streams] for i in streams]
 
     def entries(self, route: Route, at: int) -> tuple[F64, int]:
         """The entries of a route, to stand from ``at`` on, and how many the first stage has."""
+        self.counted.clear()
         first, *later = route.path.hops
         stages = [self._first_stage(route, first)]
         middle = (route.segment.start + route.segment.stop) / 2
@@ -72,10 +74,10 @@ class FlowMaker:
         costs, work, gain = self.scenario.costs, 0.0, 1.0
         for k in hop.streams:
             low = now - self.holdings.windows[k]
-            here = float(self.holdings.per_host(k, low, now, marks)[host])
+            held, whole = self._held(k, low, now, marks)
+            here = float(held[host])
             for start, stop in hop.voids.get(host, ()):
                 here -= self._void(k, host, max(start, low), min(stop, now), marks)
-            whole = self.holdings.rows_in(k, low, now)
             share = here / whole if whole else 0.0
             work += gain * (costs.probe_ms * share + costs.compare_ms * here)
             gain *= self.match[stream][k] * here
@@ -86,7 +88,17 @@ class FlowMaker:
     def _void(self, stream: int, host: int, start: float, stop: float, marks: int) -> float:
         if start >= stop:
             return 0.0
-        return float(self.holdings.per_host(stream, start, stop, marks)[host])
+        return float(self._held(stream, start, stop, marks)[0][host])
+
+    def _held(self, stream: int, start: float, stop: float, marks: int) -> tuple[F64, float]:
+        """Rows of a stretch at each host, and in all; hosts of one segment ask for the same."""
+        key = (stream, start, stop, marks)
+        if key not in self.counted:
+            self.counted[key] = (
+                self.holdings.per_host(stream, start, stop, marks),
+                self.holdings.rows_in(stream, start, stop),
+            )
+        return self.counted[key]
 
 
 def _uncovered(part: Part, visits: Sequence[Part]) -> list[tuple[int, int]]:

@@ -89,7 +89,8 @@ class Scenario:
     smoothing: bool = True  # ring: slices even by rows, not only by age
     copies: int = 2  # ctr
     sample_s: float = 5.0
-    rows_per_batch: int = 0  # 0: as few as a few million events allow
+    rows_per_batch: int = 0  # 0: as few as the number of events allows
+    events: int = 2_500_000  # about how many jobs a simulation may take
     name: str = "scenario"
 
     def __post_init__(self) -> None:
@@ -193,7 +194,7 @@ def _check(s: Scenario) -> None:
         _positive(f"hosts[{at}]", host, "count", "cpu", "network", "memory_mb")
     if not s.hosts:
         raise ScenarioError("there are no hosts; at least 1 is needed")
-    _positive("the scenario", s, "seconds", "segment_s", "sample_s", "copies")
+    _positive("the scenario", s, "seconds", "segment_s", "sample_s", "copies", "events")
     if s.in_flight < 0 or s.rows_per_batch < 0:
         raise ScenarioError("in_flight and rows_per_batch must be >= 0; 0 lets windjoin choose")
     for item in fields(s.costs):
