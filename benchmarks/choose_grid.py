@@ -21,7 +21,6 @@ import numpy as np
 
 from windjoin.diffusion.choose import Choice, Statistics, choose
 from windjoin.diffusion.scenario import Costs, HostSpec, Scenario, StreamSpec
-from windjoin.diffusion.segments import StreamProfile
 from windjoin.diffusion.simulator import simulate
 
 STREAMS = (2, 3, 4, 5, 6)
@@ -49,25 +48,9 @@ def setting(streams: int, hosts: int, window: float, matches: float, load: float
     )
 
 
-def statistics(scenario: Scenario) -> Statistics:
-    """What ``choose`` is told of a scenario."""
-    count = range(len(scenario.streams))
-    profiles = tuple(
-        StreamProfile(
-            spec.name,
-            round(spec.window_s * 1000),
-            spec.rate / 1000.0,
-            tuple(scenario.selectivity_of(at, k) for k in count),
-            spec.row_bytes,
-        )
-        for at, spec in enumerate(scenario.streams)
-    )
-    return Statistics(profiles, scenario.costs)
-
-
 def measure(scenario: Scenario) -> tuple[Choice, dict[str, float]]:
     """The choice, and results per second of every strategy with its own parameters."""
-    choice = choose(statistics(scenario), scenario.host_count)
+    choice = choose(Statistics.of(scenario), scenario.host_count)
     found = {}
     for estimate in choice.estimates:
         tuned = replace(

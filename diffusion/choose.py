@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from windjoin.diffusion.scenario import Costs
+from windjoin.diffusion.scenario import Costs, Scenario
 from windjoin.diffusion.segments import StreamProfile, check_profiles
 
 SEGMENTS = (2, 4, 8, 16)  # per window: what segment lengths are tried
@@ -28,6 +28,22 @@ class Statistics:
     profiles: tuple[StreamProfile, ...]
     costs: Costs = Costs()
     patience_s: float = 20.0  # how long results may wait for a busy host
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Statistics:
+        """What a scenario says of its streams at the start."""
+        count = range(len(scenario.streams))
+        profiles = tuple(
+            StreamProfile(
+                spec.name,
+                round(spec.window_s * 1000),
+                spec.rate / 1000.0,
+                tuple(scenario.selectivity_of(at, k) for k in count),
+                spec.row_bytes,
+            )
+            for at, spec in enumerate(scenario.streams)
+        )
+        return cls(profiles, scenario.costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +94,7 @@ def _reasons(best: Estimate, estimates: Sequence[Estimate]) -> tuple[str, ...]:
     def line(e: Estimate) -> str:
         return (
             f"{e.strategy} keeps up with {e.share:.0%} of the input: {e.work_ms:.1f} ms of work per "
-            f"row, {e.overhead_ms:.1f} of them overhead, on {e.parallel:.1f} hosts at a time"
+            f"row, {e.overhead_ms:.1f} of them overhead, at the speed of {e.parallel:.1f} hosts"
         )
 
     return (line(best), *(line(e) for e in estimates if e is not best))

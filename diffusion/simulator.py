@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from windjoin.diffusion import simulator_core as core
 from windjoin.diffusion.arrivals import arrivals_of, rate_at
+from windjoin.diffusion.choose import Statistics
 from windjoin.diffusion.flows import FlowMaker
 from windjoin.diffusion.holdings import Holdings
 from windjoin.diffusion.load import Host, Usage
@@ -20,7 +21,7 @@ from windjoin.diffusion.registry import strategy as strategy_named
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Move, Router
 from windjoin.diffusion.scenario import Change, Scenario
-from windjoin.diffusion.segments import Segment, StreamProfile
+from windjoin.diffusion.segments import Segment
 from windjoin.diffusion.simulator_core import F64
 
 NO_RING = core.RingTable(
@@ -134,18 +135,7 @@ class Simulation:
 
     def _make_router(self) -> Router:
         scenario = self.scenario
-        rates = [spec.rate / 1000.0 for spec in scenario.streams]
-        count = range(len(scenario.streams))
-        profiles = [
-            StreamProfile(
-                spec.name,
-                self.windows[at],
-                rates[at],
-                tuple(scenario.selectivity_of(at, k) for k in count),
-                spec.row_bytes,
-            )
-            for at, spec in enumerate(scenario.streams)
-        ]
+        profiles = Statistics.of(scenario).profiles
         hosts = [self._host(number) for number in range(self.present)]
         options: dict[str, Any] = {}
         if self.strategy.startswith("ctr"):
@@ -204,6 +194,7 @@ class Simulation:
             free_at=np.zeros(hosts),
             busy=np.zeros((hosts, bins)),
             throughput=np.zeros(bins),
+            delay=np.zeros(bins),
             in_system=np.zeros(bins),
             latency=np.zeros(core.LATENCY_BINS),
             figures=np.zeros(core.FIGURES),
@@ -392,6 +383,7 @@ class Simulation:
             route_us=1e6 * self.route_seconds / max(self.routed, 1),
             series={
                 "throughput": (m.throughput / self.scenario.sample_s).tolist(),
+                "latency_ms": (m.delay / np.maximum(m.throughput, 1e-12)).tolist(),
                 "jobs_in_system": (m.in_system / self.plant.width).tolist(),
                 "load_mean": mean.tolist(),
                 "load_peak": peak.tolist(),

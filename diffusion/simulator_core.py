@@ -46,6 +46,7 @@ class Machine(NamedTuple):
     free_at: F64  # (hosts,) when a host will have served what it was given
     busy: F64  # (hosts, bins) milliseconds of work
     throughput: F64  # (bins,) results
+    delay: F64  # (bins,) latencies of these results, summed
     in_system: F64  # (bins,) milliseconds that jobs spent waiting or served
     latency: F64  # (LATENCY_BINS,) results by latency
     figures: F64  # (FIGURES,)
@@ -130,6 +131,7 @@ def note_results(m: Machine, width: float, born: float, done: float, results: fl
     index = int(done / width)
     if index < m.throughput.shape[0]:
         m.throughput[index] += results
+        m.delay[index] += results * (done - born)
         m.figures[F_RESULTS] += results
         m.figures[F_LATENCY] += results * (done - born)
         decades = np.log10(max(done - born, MIN_LATENCY_MS) / MIN_LATENCY_MS)

@@ -13,7 +13,6 @@ from typing import Any
 from windjoin.diffusion.choose import Statistics, choose
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.scenario import Scenario, ScenarioError, load_scenario
-from windjoin.diffusion.segments import StreamProfile
 from windjoin.diffusion.simulator import Outcome, simulate, with_hosts
 
 COLUMNS = (
@@ -120,20 +119,9 @@ def _print_plain(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _print_choice(scenario: Scenario, counts: Sequence[int]) -> None:
-    count = range(len(scenario.streams))
-    profiles = tuple(
-        StreamProfile(
-            spec.name,
-            round(spec.window_s * 1000),
-            spec.rate / 1000.0,
-            tuple(scenario.selectivity_of(at, k) for k in count),
-            spec.row_bytes,
-        )
-        for at, spec in enumerate(scenario.streams)
-    )
     for hosts in counts:
         specs = [spec.cpu for spec in _on(scenario, hosts).hosts for _ in range(spec.count)]
-        choice = choose(Statistics(profiles, scenario.costs), specs)
+        choice = choose(Statistics.of(scenario), specs)
         parameters = ", ".join(f"{key} {value:g}" for key, value in choice.parameters.items())
         with_them = f" with {parameters}" if parameters else ""
         print(f"{hosts} hosts: choose {choice.strategy}{with_them}")  # noqa: T201
