@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from windjoin.diffusion.choose import Choice, Statistics, choose
 from windjoin.diffusion.scenario import Costs, HostSpec, Scenario, StreamSpec
 from windjoin.diffusion.simulator import simulate
@@ -29,7 +29,7 @@ WINDOWS_S = (10.0, 30.0, 90.0)
 MATCHES = (0.2, 0.6, 1.0)
 LOADS = (0.3, 1.0, 2.0)  # offered work against what all hosts could do without overhead
 PROBE_MS = (10.0, 100.0)
-SECONDS = 150.0
+SECONDS = 150.0  # at least, and four windows: most of a run is after they have filled
 
 
 def setting(streams: int, hosts: int, window: float, matches: float, load: float,
@@ -42,15 +42,16 @@ def setting(streams: int, hosts: int, window: float, matches: float, load: float
         streams=tuple(StreamSpec(f"s{k}", rate, window) for k in range(streams)),
         hosts=(HostSpec(hosts),),
         matches=matches,
-        seconds=SECONDS,
+        seconds=max(SECONDS, 4 * window),
         costs=Costs(probe_ms=probe),
-        events=100_000,
+        events=600_000,
     )
 
 
 def measure(scenario: Scenario) -> tuple[Choice, dict[str, float]]:
     """The choice, and results per second of every strategy with its own parameters."""
-    choice = choose(Statistics.of(scenario), scenario.host_count)
+    known = replace(Statistics.of(scenario), patience_s=scenario.seconds / 2)
+    choice = choose(known, scenario.host_count)
     found = {}
     for estimate in choice.estimates:
         tuned = replace(
@@ -68,6 +69,7 @@ def run(settings: int, seed: int) -> list[dict[str, Any]]:
     picked = np.random.default_rng(seed).permutation(len(grid))[:settings]
     rows = []
     for at in sorted(picked.tolist()):
+        print(".", end="", file=sys.stderr, flush=True)
         choice, found = measure(setting(*grid[at]))
         best = max(found.values())
         rows.append({

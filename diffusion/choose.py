@@ -18,6 +18,7 @@ from windjoin.diffusion.segments import StreamProfile, check_profiles
 SEGMENTS = (2, 4, 8, 16)  # per window: what segment lengths are tried
 COPIES = (2, 4)
 EQUALS = 0.02  # shares of the input that differ by less are equal
+CTR_SPREAD = (6.0, 1 / 16)  # hosts at work at a time, and more per host: measured, see `_Model.ctr`
 KNOWN = ("single", "atr", "ctr", "psp")
 
 
@@ -138,21 +139,25 @@ class _Model:
         return _best(options)
 
     def ctr(self) -> Estimate:
-        """Equation 3, with ``|V| = 1 + ln(1 + m)`` hosts for m correlated segments."""
+        """Equation 3, with ``|V| = 1 + ln(1 + m)`` hosts for m correlated segments.
+
+        A cover prefers hosts that hold much, so work stays on a part of the cluster however large
+        it is; and what waits at one hop waits again at the next, so in overload every hop passes
+        only the share that it keeps up with.
+        """
         options = []
         for seconds in self._lengths():
             for copies in COPIES:
-                work, cover = 0.0, 0.0
+                work = 0.0
                 for i in range(len(self.profiles)):
                     hop = max(self._cover(i, seconds), min(copies, len(self.speeds)))
                     sent = sum(self.elements[i][1:]) * (hop - 1) * self.costs.send_ms
                     received = sum(self.elements[i]) * hop * self.costs.receive_ms
                     work += self.share[i] * (sent + received)
-                    cover += self.share[i] * hop
-                reach = self._least_window_s() + self.patience_s
-                parallel = self._parallel(cover * (reach / seconds + 1) / 2)
+                parallel = self._parallel(CTR_SPREAD[0] + CTR_SPREAD[1] * len(self.speeds))
                 parameters = {"segment_s": seconds, "copies": float(copies)}
-                options.append(self._estimate("ctr", parameters, work, parallel))
+                hops = len(self.profiles) - 1
+                options.append(self._estimate("ctr", parameters, work, parallel, hops))
         return _best(options)
 
     def psp(self) -> Estimate:
@@ -168,11 +173,16 @@ class _Model:
     # -- parts of the formulas
 
     def _estimate(
-        self, strategy: str, parameters: dict[str, float], overhead: float, parallel: float
+        self,
+        strategy: str,
+        parameters: dict[str, float],
+        overhead: float,
+        parallel: float,
+        hops: int = 1,
     ) -> Estimate:
         work = self.base + overhead
         needed = work * self.rate
-        share = min(1.0, parallel / needed) if needed else 1.0
+        share = min(1.0, parallel / needed) ** hops if needed else 1.0
         extra = overhead - self.costs.receive_ms
         return Estimate(strategy, parameters, share, work, extra, parallel)
 
@@ -212,9 +222,6 @@ class _Model:
     def _lengths(self) -> list[float]:
         longest = max(profile.window for profile in self.profiles) / 1000.0
         return [max(longest / count, 0.1) for count in SEGMENTS]
-
-    def _least_window_s(self) -> float:
-        return min(profile.window for profile in self.profiles) / 1000.0
 
 
 def _best(options: Sequence[Estimate]) -> Estimate:

@@ -18,20 +18,12 @@ from windjoin.diffusion.holdings import Holdings
 from windjoin.diffusion.load import Host, Usage
 from windjoin.diffusion.psp import PSP
 from windjoin.diffusion.registry import strategy as strategy_named
+from windjoin.diffusion.ring_flows import NO_RING, RingFlows
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Move, Router
 from windjoin.diffusion.scenario import Change, Scenario
 from windjoin.diffusion.segments import Segment
 from windjoin.diffusion.simulator_core import F64
-
-NO_RING = core.RingTable(
-    order=np.empty(0, np.int64),
-    elements=np.empty((0, 0)),
-    made=np.empty((0, 0, 0)),
-    work=np.empty((0, 0, 0)),
-    gain=np.empty((0, 0, 0)),
-    in_flight=1,
-)
 
 
 @dataclass(frozen=True)
@@ -97,7 +89,7 @@ class Simulation:
             scenario.costs.link_ms,
             scenario.sample_s * 1000.0,
             arrivals.time,
-            arrivals.stream.copy() if self.is_ring else np.zeros(arrivals.time.size, np.int64),
+            np.zeros(arrivals.time.size, np.int64),
             arrivals.rows,
             np.array([float(spec.row_bytes) for spec in scenario.streams]),
         )
@@ -105,6 +97,7 @@ class Simulation:
         self.machine = self._machine(1024)
         self.entries = np.zeros((1024, core.ENTRY_COLUMNS))
         self.used = 0
+        self.ring = RingFlows(scenario.costs, self.flows.match)
         self.flow_table = np.zeros((0, 3), np.int64)
         self.in_flight = scenario.in_flight or 2 * len(self.specs) * len(self.windows)
         self.room = self.in_flight + 64
@@ -214,7 +207,9 @@ class Simulation:
         for route in routes:
             self.holdings.store(route.segment.stream, route.placement)
         if self.is_ring:
-            return self._ring_table((border + stop) / 2)
+            first = self._add_ring_flows((border + stop) / 2)
+            self._assign_flows(border, stop, first)
+            return self.ring.table(self.in_flight)
         first = len(self.flow_table)
         table: list[tuple[int, int, int]] = []
         for route in routes:
@@ -236,31 +231,11 @@ class Simulation:
         low, high = np.searchsorted(self.plant.batch_time, [border, stop])
         self.plant.batch_flow[low:high] = first + self.streams[low:high]
 
-    def _ring_table(self, now: float) -> core.RingTable:
-        """Shares, work and outputs of every wave at every host, from what the slices hold now."""
-        router = self.router
-        assert isinstance(router, PSP)
-        order = np.array(router.order, np.int64)
-        streams = len(self.windows)
-        shape = (streams, streams - 1, order.size)
-        made, work, gain = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        elements = np.ones(shape[:2])
-        held = [self._slice_rows(k, now, order) for k in range(streams)]
-        costs = self.scenario.costs
-        for i in range(streams):
-            targets = sorted(
-                (k for k in range(streams) if k != i),
-                key=lambda k, i=i: (self.flows.match[i][k] * held[k].sum(), k),  # type: ignore[misc]
-            )
-            for wave, k in enumerate(targets):
-                total = held[k].sum()
-                share = held[k] / total if total else np.full(order.size, 1.0 / order.size)
-                work[i, wave] = costs.probe_ms * share + costs.compare_ms * held[k]
-                gain[i, wave] = self.flows.match[i][k] * held[k]
-                if wave + 1 < streams - 1:
-                    made[i, wave + 1] = share
-                    elements[i, wave + 1] = elements[i, wave] * gain[i, wave].sum()
-        return core.RingTable(order, elements, made, work, gain, self.in_flight)
+    def _add_ring_flows(self, now: float) -> int:
+        """What the rows of these segments meet in each slice; return the first flow's number."""
+        order = np.array(getattr(self.router, "order"), np.int64)  # noqa: B009
+        held = [self._slice_rows(k, now, order) for k in range(len(self.windows))]
+        return self.ring.add(order, held)
 
     def _slice_rows(self, stream: int, now: float, order: I64) -> F64:
         held = self.holdings.per_host(stream, now - self.windows[stream], now)[order]

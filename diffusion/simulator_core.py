@@ -62,19 +62,23 @@ class Plant(NamedTuple):
     link: float  # ms on the way
     width: float  # ms per bin
     batch_time: F64  # (batches,)
-    batch_flow: I64  # (batches,) flow, or stream where the strategy is a ring
+    batch_flow: I64  # (batches,) row of the flow table, or of the ring table
     batch_rows: F64  # (batches,)
     row_bytes: F64  # (streams,)
 
 
 class RingTable(NamedTuple):
-    """A ring: per stream of the new row, wave (partial results of that depth) and host in order."""
+    """A ring: per flow, wave (partial results of that depth) and place in the ring.
+
+    A flow is the rows of one stream between two borders: what they meet does not depend on when
+    the ring comes to serve them.
+    """
 
     order: I64  # (hosts,) empty where the strategy is no ring
-    elements: F64  # (streams, waves) elements of the wave per new row
-    made: F64  # (streams, waves, hosts) share of them made at the host
-    work: F64  # (streams, waves, hosts) ms to probe with one element
-    gain: F64  # (streams, waves, hosts) longer elements made of one element
+    elements: F64  # (flows, waves) elements of the wave per new row
+    made: F64  # (flows, waves, hosts) share of them made at the host
+    work: F64  # (flows, waves, hosts) ms to probe with one element
+    gain: F64  # (flows, waves, hosts) longer elements made of one element
     in_flight: int  # blocks
 
 
@@ -233,24 +237,26 @@ def ring_job(m: Machine, p: Plant, ring: RingTable, slot: int) -> None:
         m.figures[F_DONE_ROWS] += p.batch_rows[batch]
         admit(m, p, ring, arrival)
         return
-    host, stream = ring.order[at], p.batch_flow[batch]
+    host, flow = ring.order[at], p.batch_flow[batch]
     rows = p.batch_rows[batch]
-    amount = rows * ring.elements[stream, wave]
-    others = amount * (1.0 - ring.made[stream, wave, at])
+    amount = rows * ring.elements[flow, wave]
+    others = amount * (1.0 - ring.made[flow, wave, at])
     received = others + (rows if wave == 0 and at > 0 else 0.0)
     if wave == 0:
         sent = others + rows if at + 1 < hosts else 0.0
     else:  # the host before the maker drops it
         sent = others * (hosts - 2) / max(hosts - 1, 1)
-    made = amount * ring.gain[stream, wave, at]
+    made = amount * ring.gain[flow, wave, at]
     is_result = wave == waves - 1
     forward = (received * p.receive + sent * p.send) / p.network[host]
-    probe = amount * ring.work[stream, wave, at] / p.cpu[host]
+    probe = amount * ring.work[flow, wave, at] / p.cpu[host]
     probe += made * p.send / p.network[host] * (1.0 if is_result or hosts > 1 else 0.0)
     begin = serve(m, p, host, arrival, forward + probe)
     done = begin + forward + probe
     m.figures[F_RECEIVED] += received
-    m.figures[F_BYTES] += (sent * (wave + 1) + made * (wave + 2)) * p.row_bytes[stream]
+    m.figures[F_BYTES] += (sent * (wave + 1) + made * (wave + 2)) * p.row_bytes[
+        flow % p.row_bytes.shape[0]
+    ]
     if is_result and made > 0:
         note_results(m, p.width, p.batch_time[batch], done, made)
     if at + 1 < hosts:  # the next host begins with the first row while this one sends the others

@@ -110,6 +110,7 @@ def diffusion_11_12() -> dict[str, Figure]:
 
 def diffusion_13_16() -> dict[str, Figure]:
     """Throughput and overhead over streams, windows, selectivity and burstiness."""
+
     def at(count: int = 3, window: float = 30, burst: float = 0, matches: float = 0.8) -> Scenario:
         specs = streams(count, 300 / count, window, burst)
         return diffusion_base(streams=specs, matches=matches, seconds=200)

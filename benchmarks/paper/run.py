@@ -1,6 +1,6 @@
 """Regenerate the published figures: data, plots, and a table of claims.
 
-    python benchmarks/paper/run.py [--out benchmarks/paper/results]
+python benchmarks/paper/run.py [--out benchmarks/paper/results]
 """
 
 from __future__ import annotations
