@@ -9,7 +9,7 @@ between equals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 
 from windjoin.diffusion.scenario import Costs, Scenario
@@ -19,6 +19,7 @@ SEGMENTS = (2, 4, 8, 16)  # per window: what segment lengths are tried
 COPIES = (2, 4)
 EQUALS = 0.02  # shares of the input that differ by less are equal
 CTR_SPREAD = (6.0, 1 / 16)  # hosts at work at a time, and more per host: measured, see `_Model.ctr`
+ATR_BALANCE = 0.85  # mean load at which the busiest of several hosts is full: measured
 KNOWN = ("single", "atr", "ctr", "psp")
 
 
@@ -27,7 +28,7 @@ class Statistics:
     """What is known of a query: profiles in milliseconds, and what elementary steps cost."""
 
     profiles: tuple[StreamProfile, ...]
-    costs: Costs = Costs()
+    costs: Costs = field(default_factory=Costs)
     patience_s: float = 20.0  # how long results may wait for a busy host
 
     @classmethod
@@ -94,8 +95,8 @@ def choose(statistics: Statistics, hosts: int | Sequence[float]) -> Choice:
 def _reasons(best: Estimate, estimates: Sequence[Estimate]) -> tuple[str, ...]:
     def line(e: Estimate) -> str:
         return (
-            f"{e.strategy} keeps up with {e.share:.0%} of the input: {e.work_ms:.1f} ms of work per "
-            f"row, {e.overhead_ms:.1f} of them overhead, at the speed of {e.parallel:.1f} hosts"
+            f"{e.strategy} keeps up with {e.share:.0%} of the input: {e.work_ms:.1f} ms of work "
+            f"per row, {e.overhead_ms:.1f} of them overhead, at the speed of {e.parallel:.1f} hosts"
         )
 
     return (line(best), *(line(e) for e in estimates if e is not best))
@@ -134,6 +135,7 @@ class _Model:
                 )
                 reach = self.profiles[master].window / 1000.0
                 parallel = self._parallel((reach + self.patience_s) / seconds + 1)
+                parallel *= ATR_BALANCE if len(self.speeds) > 1 else 1.0
                 work = copies * self.costs.receive_ms
                 options.append(self._estimate("atr", {"segment_s": seconds}, work, parallel))
         return _best(options)

@@ -84,7 +84,7 @@ class Scenario:
     matches: float | None = None  # or: matches of a row in a whole window, at the first rates
     costs: Costs = field(default_factory=Costs)
     changes: tuple[Change, ...] = ()
-    in_flight: int = 0  # ring: blocks under way; 0 is enough to keep every host busy
+    in_flight: int = 0  # ring: blocks under way; 0: two per host, which keeps all of them busy
     relocation: str = "aggressive"  # ring
     smoothing: bool = True  # ring: slices even by rows, not only by age
     copies: int = 2  # ctr
@@ -157,7 +157,12 @@ def _tables(value: Any, where: str, kind: type[T]) -> tuple[T, ...]:
     return tuple(_make(kind, each, f"{where}[{at}]") for at, each in enumerate(value))
 
 
-_KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float), "bool": bool}
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "float": (int, float),
+    "bool": bool,
+}
 
 
 def _make(kind: type[T], given: Any, where: str) -> T:

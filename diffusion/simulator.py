@@ -99,7 +99,7 @@ class Simulation:
         self.used = 0
         self.ring = RingFlows(scenario.costs, self.flows.match)
         self.flow_table = np.zeros((0, 3), np.int64)
-        self.in_flight = scenario.in_flight or 2 * len(self.specs) * len(self.windows)
+        self.in_flight = scenario.in_flight or 2 * len(self.specs)
         self.room = self.in_flight + 64
         self.reported = np.zeros(len(self.specs))
         self.samples: dict[str, list[float]] = {"state": [], "peak": [], "replicated": []}
