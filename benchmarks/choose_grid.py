@@ -50,7 +50,7 @@ def setting(streams: int, hosts: int, window: float, matches: float, load: float
 
 def measure(scenario: Scenario) -> tuple[Choice, dict[str, float]]:
     """The choice, and results per second of every strategy with its own parameters."""
-    known = replace(Statistics.of(scenario), patience_s=scenario.seconds / 3)
+    known = replace(Statistics.of(scenario), patience_s=scenario.seconds)
     choice = choose(known, scenario.host_count)
     found = {}
     for estimate in choice.estimates:

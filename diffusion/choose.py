@@ -19,7 +19,7 @@ SEGMENTS = (2, 4, 8, 16)  # per window: what segment lengths are tried
 COPIES = (2, 4)
 EQUALS = 0.02  # shares of the input that differ by less are equal
 CTR_SPREAD = (6.0, 1 / 16)  # hosts at work at a time, and more per host: measured, see `_Model.ctr`
-ATR_BALANCE = 0.85  # mean load at which the busiest of several hosts is full: measured
+ROUTED_BALANCE = 0.85  # mean load at which the busiest of several routed hosts is full: measured
 KNOWN = ("single", "atr", "ctr", "psp")
 
 
@@ -29,7 +29,7 @@ class Statistics:
 
     profiles: tuple[StreamProfile, ...]
     costs: Costs = field(default_factory=Costs)
-    patience_s: float = 20.0  # how long results may wait for a busy host
+    patience_s: float = 60.0  # results that come so much later count half
 
     @classmethod
     def of(cls, scenario: Scenario) -> Statistics:
@@ -125,7 +125,11 @@ class _Model:
         return self._estimate("single", {}, self.costs.receive_ms, max(self.speeds))
 
     def atr(self) -> Estimate:
-        """Equation 2: a row of another stream goes to ``1 + (W_i + W_M) / T`` hosts."""
+        """Equation 2: a row of another stream goes to ``1 + (W_i + W_M) / T`` hosts.
+
+        A master's segment is one host's work.  Where the input needs k hosts, the work that comes
+        in a time ``T`` takes that host ``k T``: long segments replicate less and answer later.
+        """
         options = []
         for seconds in self._lengths():
             for master in range(len(self.profiles)):
@@ -134,10 +138,12 @@ class _Model:
                     for i in range(len(self.profiles))
                 )
                 reach = self.profiles[master].window / 1000.0
-                parallel = self._parallel((reach + self.patience_s) / seconds + 1)
-                parallel *= ATR_BALANCE if len(self.speeds) > 1 else 1.0
+                parallel = self._balanced(len(self.speeds))
                 work = copies * self.costs.receive_ms
-                options.append(self._estimate("atr", {"segment_s": seconds}, work, parallel))
+                needed = min((self.base + work) * self.rate, len(self.speeds))
+                late = max(needed * seconds - seconds - reach, 0.0) / 2
+                parameters = {"segment_s": seconds}
+                options.append(self._estimate("atr", parameters, work, parallel, late_s=late))
         return _best(options)
 
     def ctr(self) -> Estimate:
@@ -156,10 +162,10 @@ class _Model:
                     sent = sum(self.elements[i][1:]) * (hop - 1) * self.costs.send_ms
                     received = sum(self.elements[i]) * hop * self.costs.receive_ms
                     work += self.share[i] * (sent + received)
-                parallel = self._parallel(CTR_SPREAD[0] + CTR_SPREAD[1] * len(self.speeds))
+                parallel = self._balanced(CTR_SPREAD[0] + CTR_SPREAD[1] * len(self.speeds))
                 parameters = {"segment_s": seconds, "copies": float(copies)}
                 hops = len(self.profiles) - 1
-                options.append(self._estimate("ctr", parameters, work, parallel, hops))
+                options.append(self._estimate("ctr", parameters, work, parallel, hops=hops))
         return _best(options)
 
     def psp(self) -> Estimate:
@@ -180,11 +186,15 @@ class _Model:
         parameters: dict[str, float],
         overhead: float,
         parallel: float,
+        *,
         hops: int = 1,
+        late_s: float = 0.0,
     ) -> Estimate:
         work = self.base + overhead
         needed = work * self.rate
         share = min(1.0, parallel / needed) ** hops if needed else 1.0
+        if late_s > 0:
+            share *= self.patience_s / (self.patience_s + late_s)
         extra = overhead - self.costs.receive_ms
         return Estimate(strategy, parameters, share, work, extra, parallel)
 
@@ -192,6 +202,10 @@ class _Model:
         """Speed of that many hosts of the cluster."""
         count = len(self.speeds)
         return sum(self.speeds) * min(hosts, count) / count
+
+    def _balanced(self, hosts: float) -> float:
+        """The same where segments are dealt out: the busiest host is full before the others."""
+        return self._parallel(hosts) * (ROUTED_BALANCE if len(self.speeds) > 1 else 1.0)
 
     def _matches(self, stream: int, other: int) -> float:
         return self.profiles[stream].selectivity_with(other) * self.profiles[other].rows_in_window
