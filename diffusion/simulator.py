@@ -7,6 +7,7 @@ What hosts do between two borders runs in the compiled event loop.  Deterministi
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class Outcome:
     imbalance: float  # busiest host against the mean host
     backlog_ms: float  # what the busiest host still had to do at the end
     moved_state_rows: float
-    route_us: float  # per segment, placing and path
+    route_us: float  # real time to place a segment and find its path, median over borders
     series: dict[str, list[float]] = field(default_factory=dict)
     host_load: list[float] = field(default_factory=list)
 
@@ -104,7 +105,7 @@ class Simulation:
         self.reported = np.zeros(len(self.specs))
         self.samples: dict[str, list[float]] = {"state": [], "peak": [], "replicated": []}
         self.moved_state = 0.0
-        self.route_seconds, self.routed = 0.0, 0
+        self.route_seconds: list[float] = []  # per segment, of each border
 
     def run(self) -> Outcome:
         """Border by border to the end."""
@@ -202,8 +203,7 @@ class Simulation:
             rows = round(self.holdings.rows_in(stream, border, stop))
             segments.append(Segment(stream, border, stop, rows, rows * spec.row_bytes))
         routes, took = timed_routes(self.router, segments)
-        self.route_seconds += took
-        self.routed += len(segments)
+        self.route_seconds.append(took / len(segments))
         for route in routes:
             self.holdings.store(route.segment.stream, route.placement)
         if self.is_ring:
@@ -298,7 +298,7 @@ class Simulation:
         worked = self.machine.busy.sum(axis=1)
         state = self.holdings.state(border)
         backlog = np.maximum(self.machine.free_at - border, 0.0)
-        mean_bytes = float(np.mean([spec.row_bytes for spec in self.scenario.streams]))
+        mean_bytes = float(self.plant.row_bytes.mean())
         usage = {}
         for host in self.router.book.hosts:
             done = max(worked[host.number] - self.reported[host.number], 0.0)
@@ -318,10 +318,9 @@ class Simulation:
     def _sample(self, now: int) -> None:
         state = self.holdings.state(now)
         if self.is_ring and self.scenario.smoothing:
-            order = np.array(getattr(self.router, "order"), np.int64)  # noqa: B009
             state = np.zeros_like(state)
             for stream in range(len(self.windows)):
-                state[order] += self._slice_rows(stream, now, order)
+                state[self.ring.order] += self._slice_rows(stream, now, self.ring.order)
         self.samples["state"].append(float(state.sum()))
         self.samples["peak"].append(float(state.max()))
         self.samples["replicated"].append(float(state.sum()) - self.holdings.distinct(now))
@@ -355,7 +354,7 @@ class Simulation:
             imbalance=float(host_load.max() / host_load.mean()) if host_load.any() else 1.0,
             backlog_ms=float(max((m.free_at - seconds * 1000.0).max(), 0.0)),
             moved_state_rows=self.moved_state,
-            route_us=1e6 * self.route_seconds / max(self.routed, 1),
+            route_us=1e6 * float(np.median(self.route_seconds)),
             series={
                 "throughput": (m.throughput / self.scenario.sample_s).tolist(),
                 "latency_ms": (m.delay / np.maximum(m.throughput, 1e-12)).tolist(),
@@ -372,8 +371,6 @@ class Simulation:
 
 def timed_routes(router: Router, segments: list[Segment]) -> tuple[list[Any], float]:
     """Route, and how many seconds of real time that took."""
-    from time import perf_counter
-
     start = perf_counter()
     routes = router.route(segments)
     return list(routes), perf_counter() - start

@@ -61,7 +61,7 @@ def _routing(series: dict[str, Series]) -> list[Verdict]:
             worst = max(y for _, y in points)
             found.append(Verdict(
                 name, f"routing a segment with {key} takes tens of microseconds at most",
-                worst < 100, f"{worst:.0f} us at most, measured while the simulator ran",
+                worst < 100, f"{worst:.0f} us at most, median over the borders of a run",
             ))  # fmt: skip
     return found
 
