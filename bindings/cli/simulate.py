@@ -42,9 +42,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--strategy", action="append", help="only this one (repeatable)")
     parser.add_argument("--hosts", type=int, action="append", help="so many hosts (repeatable)")
     parser.add_argument("--seed", type=int, help="instead of the scenario's")
-    parser.add_argument(
-        "--plots", type=Path, metavar="FOLDER", help="draw plots there"
-    )
+    parser.add_argument("--plots", type=Path, metavar="FOLDER", help="draw plots there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures and series")
     parser.set_defaults(run=run)
     return parser
