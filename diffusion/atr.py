@@ -1,0 +1,361 @@
+"""Aligned tuple routing: one stream is master, every other stream follows its segments.
+
+The work is cut into **tasks**.  A task is a box: one host and, per stream, a time range.  The boxes
+are chosen so that every combination inside the windows lies in exactly one of them:
+
+* master M, segment ``[t, u)``: M in ``[t, u)``, stream i in ``[t - W_i, u + W_M)``;
+* a switch from M to N at ``ts`` adds one task for what neither regime owns: M in
+  ``[ts, ts + W_N)``, N in ``[ts - W_N, ts)``, stream i in ``[ts - W_i, ts + W_N)``; it is best
+  kept by the host of the last old segment, which holds most of those rows anyway.  From then on
+  **floors** hold for all tasks to come: M and N at or after ``ts``.
+
+With many switches the owner of a combination is found by walking the regimes in order: it leaves a
+regime iff its M and its N row are at or after the switch.  The floors are the memory of that walk.
+All tasks of one regime share a mark, tasks of a switch have one of their own; a combination belongs
+to a box exactly when all its rows at that host share the mark.
+
+Tasks are assigned as far ahead as the windows reach, so no row waits for a decision and a switch,
+which takes effect where the plan ends, never concerns a row that was already routed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+from windjoin.diffusion.errors import RoutingError
+from windjoin.diffusion.load import Host, Usage, Weights
+from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
+from windjoin.diffusion.segment_length import HillClimber
+from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
+
+MARK_BITS = 62  # marks fit a signed 64-bit word
+KEEP_MASTER = 0.9  # a new master must promise at least a tenth less overhead
+
+
+class Task(NamedTuple):
+    """A box of combinations that one host completes; ``low <= t < high`` per stream."""
+
+    host: int
+    mark: int  # number of its bit
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    end: int  # no row at or after it belongs here: the greatest of `high`
+
+
+class ATR(Router):
+    """One hop; masters are stored once, followers where a window may need them.
+
+    >>> from windjoin.diffusion.registry import make
+    >>> streams = [StreamProfile("a", window=10, rate=5.0), StreamProfile("b", window=20, rate=1.0)]
+    >>> router = make("atr", streams, 2, segment_length=100)
+    >>> router.master, router.overhead(0), router.overhead(1)
+    (0, 0.3, 1.5)
+    >>> router.place(Segment(0, 0, 100)).parts
+    (Part(host=0, start=0, stop=100, marks=1, groups=()),)
+    >>> for part in router.place(Segment(1, 0, 100)).parts: print(part.host, part.start, part.stop)
+    0 0 100
+    1 80 100
+    """
+
+    name: ClassVar[str] = "atr"
+
+    def __init__(
+        self,
+        profiles: Sequence[StreamProfile],
+        hosts: Sequence[Host],
+        *,
+        segment_length: int,
+        weights: Weights | None = None,
+        master: int | None = None,
+        adapt: bool = True,
+    ) -> None:
+        super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
+        self.adapt = adapt
+        self.master = self.best_master() if master is None else self._checked(master)
+        self.tasks: list[Task] = []
+        self.mark = 0
+        self.floors = [NEVER] * len(self.profiles)
+        self._begin = NEVER  # no row is older: the first border
+        self.planned = NEVER  # the tasks of the masters' rows before this time are assigned
+        self._cuts: list[int] = []  # ends of the masters' segments that are still to come
+        self._placed = [NEVER] * len(self.profiles)  # rows of the stream before this are placed
+        self._mark_free_from = {0: NEVER}  # bit -> when no row with it can be reached any more
+        self._climber = HillClimber.around(segment_length)
+        self._answers: dict[Segment, Placement] = {}  # of the present border
+
+    # -- the choice of master and of segment length --------------------------------------------
+
+    def overhead(self, master: int) -> float:
+        """Equation 2: extra rows per time unit with that master."""
+        extra = sum(
+            (self.windows[i] + self.windows[master]) * self.profiles[i].rate
+            for i in self._others(master)
+        )
+        return extra / self.segment_length
+
+    def best_master(self) -> int:
+        """The stream with the least overhead."""
+        return min(range(len(self.profiles)), key=lambda stream: (self.overhead(stream), stream))
+
+    def switch_master(self, stream: int) -> bool:
+        """Make a stream master where the plan ends.  False if too many regimes still drain."""
+        if self._checked(stream) == self.master:
+            return True
+        if self.planned == NEVER:
+            self.master = stream
+            return True
+        marks = self._free_marks(2)
+        if marks is None:
+            return False
+        self._plan_switch(stream, marks[0])
+        self.floors[self.master] = self.floors[stream] = self.planned
+        self.master, self.mark = stream, marks[1]
+        self._mark_free_from[self.mark] = self.planned + 2 * self.max_window
+        self.counters.switches += 1
+        return True
+
+    def change_length(self, length: int) -> None:
+        """Segments of the master that are not assigned yet get this length."""
+        if length < 1:
+            raise RoutingError(f"segment_length is {length}; it must be at least 1")
+        self.counters.switches += length != self.segment_length
+        self.segment_length = length
+
+    def report(
+        self,
+        loads: Mapping[int, Usage],
+        *,
+        rates: Sequence[float] | None = None,
+        throughput: float | None = None,
+    ) -> None:
+        """Take measurements; with ``adapt``, master and segment length follow them."""
+        super().report(loads, rates=rates, throughput=throughput)
+        if not self.adapt:
+            return
+        best = self.best_master()
+        if self.overhead(best) < KEEP_MASTER * self.overhead(self.master):
+            self.switch_master(best)
+        if throughput is not None:
+            self.change_length(self._climber.observe(throughput))
+
+    # -- routing -------------------------------------------------------------------------------
+
+    def advance(self, border: int) -> tuple[Move, ...]:
+        """Nothing moves: tasks stay where they are until they end."""
+        moves = super().advance(border)
+        self._answers.clear()
+        return moves
+
+    def stop(self, border: int) -> int:
+        """The end of the master's segment that contains ``border``."""
+        self._plan(border, border + 1)
+        return next(cut for cut in self._cuts if cut > border)
+
+    def place(self, segment: Segment) -> Placement:
+        """To the host of every task whose box the segment meets."""
+        answer = self._answers.get(segment)
+        if answer is None:
+            self._check_segment(segment)
+            stream, start, stop = segment.stream, segment.start, segment.stop
+            self._plan(start, stop + self.windows[stream])
+            if start < self._begin:
+                raise RoutingError(
+                    f"segment [{start}, {stop}) of stream {self.profiles[stream].name!r} starts "
+                    f"before the first border, {self._begin}"
+                )
+            answer = self._answers[segment] = Placement(self._parts(stream, start, stop))
+            self._placed[stream] = max(self._placed[stream], stop)
+            self._count(segment, answer)
+            self.counters.visits += len(answer.hosts)
+        return answer
+
+    def path(self, segment: Segment) -> Path:
+        """One hop: wherever the row is stored, over all other streams."""
+        placement = self.place(segment)
+        hop = Hop(self._others(segment.stream), placement.hosts, {}, placement.parts)
+        return Path((hop,))
+
+    def expire(self, watermark: int) -> None:
+        """Forget tasks that no row to come belongs to."""
+        super().expire(watermark)
+        self.tasks = [task for task in self.tasks if task.end > watermark]
+        self._cuts = [cut for cut in self._cuts if cut > watermark]
+
+    def remove_host(self, number: int, *, lost: bool) -> tuple[Move, ...]:
+        """Planned: the tasks it has are its last.  Lost: others take them over from the log."""
+        super().remove_host(number, lost=lost)
+        if not lost:
+            return ()
+        moves: list[Move] = []
+        for position, task in enumerate(self.tasks):
+            if task.host == number:
+                rehomed = task._replace(host=self._assign(task.low, task.high))
+                self.tasks[position] = rehomed
+                moves += self._refill(rehomed)
+        self._answers.clear()
+        self.counters.moves += len(moves)
+        return tuple(moves)
+
+    def describe(self) -> Description:
+        """Tasks, marks in use and equation 2."""
+        live = {task.mark for task in self.tasks}
+        return Description(
+            self.name,
+            self.exact,
+            tuple(host.number for host in self.book.hosts),
+            entries=len(self.tasks),
+            state_bytes=len(self.tasks) * 8 * (2 + 2 * len(self.profiles)),
+            counters=self.counters,
+            expected_overhead=self.overhead(self.master),
+            details={
+                "master": self.profiles[self.master].name,
+                "segment_length": self.segment_length,
+                "marks_in_use": len(live),
+                "planned": self.planned,
+            },
+        )
+
+    # -- plain data ----------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Regime, floors, tasks and marks."""
+        return super().state() | {
+            "master": self.master,
+            "mark": self.mark,
+            "floors": list(self.floors),
+            "begin": self._begin,
+            "planned": self.planned,
+            "cuts": list(self._cuts),
+            "placed": list(self._placed),
+            "marks": sorted([mark, free] for mark, free in self._mark_free_from.items()),
+            "climber": self._climber.state(),
+            "tasks": [[t.host, t.mark, list(t.low), list(t.high)] for t in self.tasks],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The way back from `state`."""
+        super().restore(state)
+        self.master, self.mark = state["master"], state["mark"]
+        self.floors, self.planned = list(state["floors"]), state["planned"]
+        self._begin = state["begin"]
+        self._cuts, self._placed = list(state["cuts"]), list(state["placed"])
+        self._mark_free_from = dict(state["marks"])
+        self._climber = HillClimber.from_state(state["climber"])
+        self.tasks = [
+            Task(host, mark, tuple(low), tuple(high), max(high))
+            for host, mark, low, high in state["tasks"]
+        ]
+        self._answers.clear()
+
+    # -- planning ------------------------------------------------------------------------------
+
+    def _plan(self, start: int, until: int) -> None:
+        """Assign the master's segments that start before ``until``."""
+        if self.planned == NEVER:
+            self.planned = self._begin = start
+        while self.planned < until:
+            stop = self.planned + self.segment_length
+            self._add_segment(self.planned, stop)
+            self._cuts.append(stop)
+            self.planned = stop
+
+    def _add_segment(self, start: int, stop: int) -> None:
+        low = [max(f, start - w) for f, w in zip(self.floors, self.windows, strict=True)]
+        high = [stop + self.windows[self.master]] * len(low)
+        low[self.master], high[self.master] = start, stop
+        self._add_task(self._assign(low, high), self.mark, low, high)
+
+    def _plan_switch(self, new: int, mark: int) -> None:
+        """The task for rows of the old master after the switch with rows of the new one before."""
+        at, reach = self.planned, self.windows[new]
+        low = [max(f, at - w) for f, w in zip(self.floors, self.windows, strict=True)]
+        high = [at + reach] * len(low)
+        low[self.master] = at
+        high[new] = at
+        if all(first < last for first, last in zip(low, high, strict=True)):
+            self._add_task(self._switch_host(low, high), mark, low, high)
+
+    def _switch_host(self, low: Sequence[int], high: Sequence[int]) -> int:
+        """The host of the last old segment, unless it is leaving."""
+        last = self.tasks[-1].host if self.tasks else None
+        return last if last in self.book.open_hosts else self._assign(low, high)
+
+    def _add_task(self, host: int, mark: int, low: Sequence[int], high: Sequence[int]) -> None:
+        self.tasks.append(Task(host, mark, tuple(low), tuple(high), max(high)))
+        free_from = max(high) + self.max_window
+        self._mark_free_from[mark] = max(self._mark_free_from.get(mark, NEVER), free_from)
+
+    def _assign(self, low: Sequence[int], high: Sequence[int]) -> int:
+        """The least loaded host gets the work of a box."""
+        host = self.book.least_loaded(1)[0]
+        rows = n_bytes = 0
+        for profile, first, last in zip(self.profiles, low, high, strict=True):
+            expected = int(profile.rate * (last - first))
+            rows += expected
+            n_bytes += expected * profile.row_bytes
+        self.book.assign([host], rows=rows + 1, bytes=n_bytes, due=low[self.master])
+        return host
+
+    def _refill(self, task: Task) -> list[Move]:
+        """What the new host of a task has missed."""
+        return [
+            Move(stream, low, min(high, placed), None, task.host, 1 << task.mark)
+            for stream, (low, high, placed) in enumerate(
+                zip(task.low, task.high, self._placed, strict=True)
+            )
+            if low < min(high, placed)
+        ]
+
+    def _free_marks(self, count: int) -> list[int] | None:
+        """Bits that no reachable row carries; None if there are too few."""
+        live = {self.mark} | {
+            mark for mark, free_from in self._mark_free_from.items() if free_from > self.watermark
+        }
+        free = [mark for mark in range(MARK_BITS) if mark not in live]
+        return free[:count] if len(free) >= count else None
+
+    def _checked(self, stream: int) -> int:
+        if not 0 <= stream < len(self.profiles):
+            raise RoutingError(f"master {stream}; streams are 0 .. {len(self.profiles) - 1}")
+        return stream
+
+    # -- answers -------------------------------------------------------------------------------
+
+    def _parts(self, stream: int, start: int, stop: int) -> tuple[Part, ...]:
+        whole: dict[int, int] = {}  # host -> marks of tasks that want all of the segment
+        pieces: dict[int, list[tuple[int, int, int]]] = {}  # of tasks that want some of it
+        for task in self.tasks:
+            host, low, high = task.host, task.low[stream], task.high[stream]
+            if low <= start and stop <= high:
+                whole[host] = whole.get(host, 0) | 1 << task.mark
+            elif low < stop and start < high:
+                piece = max(low, start), min(high, stop), 1 << task.mark
+                pieces.setdefault(host, []).append(piece)
+        for host in pieces.keys() & whole.keys():
+            pieces[host].append((start, stop, whole.pop(host)))
+        parts = [Part(host, start, stop, marks) for host, marks in whole.items()]
+        for host, some in pieces.items():
+            parts += _sweep(host, some)
+        parts.sort()
+        return tuple(parts)
+
+    def _holds_work(self, number: int) -> bool:
+        return any(t.host == number and t.end > self.watermark for t in self.tasks)
+
+
+def _sweep(host: int, pieces: list[tuple[int, int, int]]) -> list[Part]:
+    """Disjoint parts with the marks of all pieces that cover them: a row goes to a host once."""
+    cuts = sorted({cut for low, high, _ in pieces for cut in (low, high)})
+    parts: list[Part] = []
+    for start, stop in pairwise(cuts):
+        marks = 0
+        for low, high, mark in pieces:
+            if low <= start and stop <= high:
+                marks |= mark
+        if marks and parts and parts[-1].stop == start and parts[-1].marks == marks:
+            parts[-1] = parts[-1]._replace(stop=stop)
+        elif marks:
+            parts.append(Part(host, start, stop, marks))
+    return parts

@@ -1,0 +1,246 @@
+"""Which strategy for these streams on so many hosts, by the overhead formulas, and why.
+
+For every strategy: how much work a row makes on all hosts together (probing, results, copies
+received, partial results sent), and how many hosts can share it at a time.  Their quotient says
+which share of the input the cluster keeps up with; the greatest share wins, the least work decides
+between equals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log
+
+from windjoin.diffusion.scenario import Costs, Scenario
+from windjoin.diffusion.segments import StreamProfile, check_profiles
+
+SEGMENTS = (2, 4, 8, 16)  # per window: what segment lengths are tried
+COPIES = (2, 4)
+EQUALS = 0.02  # shares of the input that differ by less are equal
+CTR_SPREAD = (6.0, 1 / 16)  # hosts at work at a time, and more per host: measured, see `_Model.ctr`
+ROUTED_BALANCE = 0.85  # mean load at which the busiest of several routed hosts is full: measured
+KNOWN = ("single", "atr", "ctr", "psp")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is known of a query: profiles in milliseconds, and what elementary steps cost."""
+
+    profiles: tuple[StreamProfile, ...]
+    costs: Costs = field(default_factory=Costs)
+    patience_s: float = 60.0  # results that come so much later count half
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Statistics:
+        """What a scenario says of its streams at the start."""
+        count = range(len(scenario.streams))
+        profiles = tuple(
+            StreamProfile(
+                spec.name,
+                round(spec.window_s * 1000),
+                spec.rate / 1000.0,
+                tuple(scenario.selectivity_of(at, k) for k in count),
+                spec.row_bytes,
+            )
+            for at, spec in enumerate(scenario.streams)
+        )
+        return cls(profiles, scenario.costs)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one strategy would do."""
+
+    strategy: str
+    parameters: dict[str, float]
+    share: float  # of the input that the cluster keeps up with
+    work_ms: float  # per row, on all hosts together
+    overhead_ms: float  # of it, what one host alone would not have to do
+    parallel: float  # hosts that work at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The strategy, its parameters, and a sentence for each reason."""
+
+    strategy: str
+    parameters: dict[str, float]
+    reasons: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+
+
+def choose(statistics: Statistics, hosts: int | Sequence[float]) -> Choice:
+    """The best strategy on ``hosts``: a number of equal ones, or the speed of each.
+
+    >>> calls = StreamProfile("calls", window=20_000, rate=0.01, selectivity=(1.0, 0.01))
+    >>> trades = StreamProfile("trades", window=20_000, rate=0.01, selectivity=(0.01, 1.0))
+    >>> choose(Statistics((calls, trades)), hosts=1).strategy
+    'single'
+    """
+    speeds = [1.0] * hosts if isinstance(hosts, int) else [float(speed) for speed in hosts]
+    if not speeds or min(speeds) <= 0:
+        raise ValueError(f"hosts is {hosts}; it must be at least 1, or speeds that are above 0")
+    if statistics.patience_s < 0:
+        raise ValueError(f"patience_s is {statistics.patience_s}; it must be >= 0")
+    model = _Model(statistics, speeds)
+    estimates = sorted(
+        (model.single(), model.atr(), model.ctr(), model.psp()), key=lambda e: -e.share
+    )
+    equals = [e for e in estimates if e.share >= estimates[0].share * (1 - EQUALS)]
+    best = min(equals, key=lambda e: (e.work_ms, KNOWN.index(e.strategy)))
+    return Choice(best.strategy, best.parameters, _reasons(best, estimates), tuple(estimates))
+
+
+def _reasons(best: Estimate, estimates: Sequence[Estimate]) -> tuple[str, ...]:
+    def line(e: Estimate) -> str:
+        return (
+            f"{e.strategy} keeps up with {e.share:.0%} of the input: {e.work_ms:.1f} ms of work "
+            f"per row, {e.overhead_ms:.1f} of them overhead, at the speed of {e.parallel:.1f} hosts"
+        )
+
+    return (line(best), *(line(e) for e in estimates if e is not best))
+
+
+class _Model:
+    """The overhead formulas for one query and one cluster."""
+
+    def __init__(self, statistics: Statistics, speeds: Sequence[float]) -> None:
+        self.profiles = check_profiles(statistics.profiles)
+        self.costs = statistics.costs
+        self.patience_s = statistics.patience_s
+        self.speeds = speeds
+        self.rate = sum(profile.rate for profile in self.profiles)  # rows per ms
+        self.share = [p.rate / self.rate if self.rate else 0.0 for p in self.profiles]
+        streams = range(len(self.profiles))
+        self.order = [
+            sorted((k for k in streams if k != i), key=lambda k, i=i: (self._matches(i, k), k))  # type: ignore[misc]
+            for i in streams
+        ]
+        self.elements = [self._elements(i) for i in streams]  # that probe, per row and hop
+        self.base = sum(self.share[i] * self._base(i) for i in streams)
+
+    def single(self) -> Estimate:
+        """Everything on the fastest host: nothing travels."""
+        return self._estimate("single", {}, self.costs.receive_ms, max(self.speeds))
+
+    def atr(self) -> Estimate:
+        """Equation 2: a row of another stream goes to ``1 + (W_i + W_M) / T`` hosts.
+
+        A master's segment is one host's work.  Where the input needs k hosts, the work that comes
+        in a time ``T`` takes that host ``k T``: long segments replicate less and answer later.
+        """
+        options = []
+        for seconds in self._lengths():
+            for master in range(len(self.profiles)):
+                copies = sum(
+                    self.share[i] * self._copies(i, master, seconds)
+                    for i in range(len(self.profiles))
+                )
+                reach = self.profiles[master].window / 1000.0
+                parallel = self._balanced(len(self.speeds))
+                work = copies * self.costs.receive_ms
+                needed = min((self.base + work) * self.rate, len(self.speeds))
+                late = max(needed * seconds - seconds - reach, 0.0) / 2
+                parameters = {"segment_s": seconds}
+                options.append(self._estimate("atr", parameters, work, parallel, late_s=late))
+        return _best(options)
+
+    def ctr(self) -> Estimate:
+        """Equation 3, with ``|V| = 1 + ln(1 + m)`` hosts for m correlated segments.
+
+        A cover prefers hosts that hold much, so work stays on a part of the cluster however large
+        it is; and what waits at one hop waits again at the next, so in overload every hop passes
+        only the share that it keeps up with.
+        """
+        options = []
+        for seconds in self._lengths():
+            for copies in COPIES:
+                work = 0.0
+                for i in range(len(self.profiles)):
+                    hop = max(self._cover(i, seconds), min(copies, len(self.speeds)))
+                    sent = sum(self.elements[i][1:]) * (hop - 1) * self.costs.send_ms
+                    received = sum(self.elements[i]) * hop * self.costs.receive_ms
+                    work += self.share[i] * (sent + received)
+                parallel = self._balanced(CTR_SPREAD[0] + CTR_SPREAD[1] * len(self.speeds))
+                parameters = {"segment_s": seconds, "copies": float(copies)}
+                hops = len(self.profiles) - 1
+                options.append(self._estimate("ctr", parameters, work, parallel, hops=hops))
+        return _best(options)
+
+    def psp(self) -> Estimate:
+        """The ring: rows, as probe and as state, and partial results visit every host."""
+        hosts = len(self.speeds)
+        step = self.costs.send_ms + self.costs.receive_ms
+        passed = sum(
+            self.share[i] * (2 + sum(self.elements[i][1:])) for i in range(len(self.profiles))
+        )
+        work = passed * (hosts - 1) * step + self.costs.receive_ms
+        return self._estimate("psp", {}, work, self._parallel(hosts))
+
+    # -- parts of the formulas
+
+    def _estimate(
+        self,
+        strategy: str,
+        parameters: dict[str, float],
+        overhead: float,
+        parallel: float,
+        *,
+        hops: int = 1,
+        late_s: float = 0.0,
+    ) -> Estimate:
+        work = self.base + overhead
+        needed = work * self.rate
+        share = min(1.0, parallel / needed) ** hops if needed else 1.0
+        if late_s > 0:
+            share *= self.patience_s / (self.patience_s + late_s)
+        extra = overhead - self.costs.receive_ms
+        return Estimate(strategy, parameters, share, work, extra, parallel)
+
+    def _parallel(self, hosts: float) -> float:
+        """Speed of that many hosts of the cluster."""
+        count = len(self.speeds)
+        return sum(self.speeds) * min(hosts, count) / count
+
+    def _balanced(self, hosts: float) -> float:
+        """The same where segments are dealt out: the busiest host is full before the others."""
+        return self._parallel(hosts) * (ROUTED_BALANCE if len(self.speeds) > 1 else 1.0)
+
+    def _matches(self, stream: int, other: int) -> float:
+        return self.profiles[stream].selectivity_with(other) * self.profiles[other].rows_in_window
+
+    def _elements(self, stream: int) -> list[float]:
+        counts = [1.0]
+        for k in self.order[stream]:
+            counts.append(counts[-1] * self._matches(stream, k))
+        return counts[:-1]
+
+    def _base(self, stream: int) -> float:
+        """Probing and sending results for one row, wherever it is done."""
+        total = 0.0
+        for count, k in zip(self.elements[stream], self.order[stream], strict=True):
+            rows = self.profiles[k].rows_in_window
+            total += count * (self.costs.probe_ms + self.costs.compare_ms * rows)
+        results = self.elements[stream][-1] * self._matches(stream, self.order[stream][-1])
+        return total + results * self.costs.send_ms
+
+    def _copies(self, stream: int, master: int, seconds: float) -> float:
+        if stream == master:
+            return 1.0
+        reach = self.profiles[stream].window + self.profiles[master].window
+        return min(float(len(self.speeds)), 1 + reach / (1000.0 * seconds))
+
+    def _cover(self, stream: int, seconds: float) -> float:
+        segments = sum(self.profiles[k].window / (1000.0 * seconds) + 1 for k in self.order[stream])
+        return min(float(len(self.speeds)), 1 + log(1 + segments))
+
+    def _lengths(self) -> list[float]:
+        longest = max(profile.window for profile in self.profiles) / 1000.0
+        return [max(longest / count, 0.1) for count in SEGMENTS]
+
+
+def _best(options: Sequence[Estimate]) -> Estimate:
+    """The option that keeps up with most, then the one with least work."""
+    top = max(option.share for option in options)
+    return min((o for o in options if o.share >= top * (1 - EQUALS)), key=lambda o: o.work_ms)

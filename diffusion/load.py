@@ -1,0 +1,273 @@
+"""How loaded is a host: equation 1, with the work that is assigned but not yet reported.
+
+``w = w_cpu * phi_cpu + w_memory * phi_memory + w_network * phi_network`` with ``phi = usage /
+capacity``.  Work assigned since is added to the usage that a host reported last, so that segments
+routed between two reports do not all land on one host.  Amounts of work are integers: their sums do
+not depend on the order of adding, hence a restored book decides as the saved one would have.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from windjoin.diffusion.errors import RoutingError
+from windjoin.diffusion.segments import FOREVER
+
+MAX_HOSTS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A numbered slot and what it can do.  Only ratios between hosts matter."""
+
+    number: int
+    cpu: float = 1.0  # rows per time unit
+    memory: float = 1e9  # bytes
+    network: float = 1e9  # bytes per time unit
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a host reports, in the units of `Host`."""
+
+    cpu: float = 0.0
+    memory: float = 0.0
+    network: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of equation 1.
+
+    >>> Weights(cpu=0.5, memory=0.5, network=0.5)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    windjoin.diffusion.errors.RoutingError: load weights (0.5, 0.5, 0.5) sum to 1.5; ...
+    """
+
+    cpu: float = 0.5
+    memory: float = 0.25
+    network: float = 0.25
+
+    def __post_init__(self) -> None:
+        values = (self.cpu, self.memory, self.network)
+        if min(values) < 0:
+            raise RoutingError(f"load weights {values} must not be negative")
+        if abs(sum(values) - 1) > 1e-9:
+            raise RoutingError(f"load weights {values} sum to {sum(values):g}; they must sum to 1")
+
+
+class LoadBook:
+    """The load of every host, reported and in flight.
+
+    >>> book = LoadBook([Host(0), Host(1)], span=10)
+    >>> book.assign([0], rows=5, bytes=500, due=0)
+    >>> book.least_loaded(1)
+    [1]
+    """
+
+    def __init__(self, hosts: Sequence[Host], *, span: int, weights: Weights | None = None) -> None:
+        if span < 1:
+            raise RoutingError(f"span is {span}; it must be at least 1")
+        self.weights = weights or Weights()
+        self.span = span  # work in flight is spread over one segment
+        self._hosts: dict[int, Host] = {}
+        self._usage: dict[int, Usage] = {}
+        self._closed: set[int] = set()  # no new work: leaving
+        self._open: list[int] = []  # the others, ascending
+        self._pending: deque[tuple[int, tuple[int, ...], int, int]] = deque()
+        self._rows = np.zeros(0, np.int64)  # in flight, per host number
+        self._bytes = np.zeros(0, np.int64)
+        self._overdue = np.zeros((0, 2), np.int64)  # the part of these that the next report covers
+        self._base = np.zeros(0)  # reported: equation 1
+        self._per_row = np.zeros(0)
+        self._per_byte = np.zeros(0)
+        for host in hosts:
+            self.add(host)
+        if not self._hosts:
+            raise RoutingError("a router needs at least 1 host, got 0")
+
+    # -- who is there ------------------------------------------------------------------------
+
+    @property
+    def hosts(self) -> list[Host]:
+        """All hosts that hold or may get work, by number."""
+        return [self._hosts[number] for number in sorted(self._hosts)]
+
+    @property
+    def open_hosts(self) -> list[int]:
+        """Numbers of the hosts that may get new work."""
+        return self._open
+
+    @property
+    def size(self) -> int:
+        """One more than the highest host number seen: the length of all per-host arrays."""
+        return len(self._rows)
+
+    def add(self, host: Host) -> None:
+        """A host joins."""
+        if not 0 <= host.number < MAX_HOSTS:
+            raise RoutingError(f"host number {host.number} is outside 0 .. {MAX_HOSTS - 1}")
+        if host.number in self._hosts:
+            raise RoutingError(f"host {host.number} is there already")
+        if min(host.cpu, host.memory, host.network) <= 0:
+            raise RoutingError(f"host {host.number} has a capacity that is not positive: {host}")
+        if host.number >= self.size:
+            self._resize(host.number + 1)
+        self._hosts[host.number] = host
+        self._closed.discard(host.number)
+        self._reopen()
+        self._overdue[host.number] = self._head_start(host)
+        self._rows[host.number], self._bytes[host.number] = self._overdue[host.number]
+        self._rebase(host.number, Usage())
+
+    def require(self, number: int) -> Host:
+        """The host of that number, or an error that says which there are."""
+        if number not in self._hosts:
+            raise RoutingError(f"there is no host {number}; there are {sorted(self._hosts)}")
+        return self._hosts[number]
+
+    def close(self, number: int) -> None:
+        """No new work for this host."""
+        self.require(number)
+        if self.open_hosts == [number]:
+            raise RoutingError(f"host {number} is the last one that takes work; add another first")
+        self._closed.add(number)
+        self._reopen()
+
+    def remove(self, number: int) -> None:
+        """The host is gone."""
+        self.require(number)
+        self._covered(FOREVER, [number])
+        del self._hosts[number]
+        self._closed.discard(number)
+        self._usage.pop(number, None)
+        self._reopen()
+        self._base[number] = np.inf
+
+    # -- how loaded --------------------------------------------------------------------------
+
+    def assign(self, hosts: Iterable[int], *, rows: int, bytes: int, due: int) -> None:
+        """Every one of ``hosts`` gets that much work, which its usage shows from ``due`` on."""
+        targets = tuple(hosts)
+        for host in targets:
+            self._rows[host] += rows
+            self._bytes[host] += bytes
+        self._pending.append((due, targets, rows, bytes))
+
+    def report(self, usage: Mapping[int, Usage], *, now: int) -> None:
+        """Hosts said what they use; work of theirs that was due by ``now`` is part of it."""
+        for number, used in usage.items():
+            self.require(number)
+            if min(used.cpu, used.memory, used.network) < 0:
+                raise RoutingError(f"host {number} reports a negative usage: {used}")
+        for number, used in usage.items():
+            self._rebase(number, used)
+        self._covered(now, usage.keys())
+
+    def settle(self, now: int) -> None:
+        """Work due by ``now`` need not be kept apart any more: the next report covers all of it."""
+        while self._pending and self._pending[0][0] <= now:
+            _, targets, rows, n_bytes = self._pending.popleft()
+            for host in targets:
+                self._overdue[host, 0] += rows
+                self._overdue[host, 1] += n_bytes
+
+    def loads(self) -> NDArray[np.float64]:
+        """Equation 1 per host number, work in flight included; infinite where there is no host."""
+        return self._base + self._rows * self._per_row + self._bytes * self._per_byte
+
+    def least_loaded(self, count: int) -> list[int]:
+        """Up to ``count`` open hosts, least loaded first, ties to the lowest number."""
+        hosts = self.open_hosts
+        return [hosts[i] for i in np.argsort(self.loads()[hosts], kind="stable")[:count].tolist()]
+
+    # -- plain data --------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything as JSON-able data."""
+        return {
+            "span": self.span,
+            "weights": [self.weights.cpu, self.weights.memory, self.weights.network],
+            "hosts": [[h.number, h.cpu, h.memory, h.network] for h in self.hosts],
+            "usage": [[n, u.cpu, u.memory, u.network] for n, u in sorted(self._usage.items())],
+            "closed": sorted(self._closed),
+            "overdue": self._overdue.tolist(),
+            "pending": [[due, list(hosts), r, b] for due, hosts, r, b in self._pending],
+            "size": self.size,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> LoadBook:
+        """The book that `state` described."""
+        hosts = [Host(*values) for values in state["hosts"]]
+        book = cls(hosts, span=state["span"], weights=Weights(*state["weights"]))
+        book._resize(state["size"])
+        for number, *values in state["usage"]:
+            book._rebase(number, Usage(*values))
+        book._closed = set(state["closed"])
+        book._reopen()
+        book._overdue = np.array(state["overdue"], np.int64).reshape(-1, 2)
+        book._rows, book._bytes = book._overdue[:, 0].copy(), book._overdue[:, 1].copy()
+        for due, targets, rows, n_bytes in state["pending"]:
+            book.assign(targets, rows=rows, bytes=n_bytes, due=due)
+        return book
+
+    # -- helpers -----------------------------------------------------------------------------
+
+    def _head_start(self, host: Host) -> tuple[int, int]:
+        """Where hosts never report, work adds up; who joins must not get all work to make up."""
+        others = [number for number in self._open if number != host.number]
+        if not others:
+            return 0, 0
+        least = min(others, key=lambda number: (self._overdue[number, 0], number))
+        ratio = host.cpu / self._hosts[least].cpu
+        return int(self._overdue[least, 0] * ratio), int(self._overdue[least, 1] * ratio)
+
+    def _reopen(self) -> None:
+        self._open = sorted(self._hosts.keys() - self._closed)
+
+    def _resize(self, size: int) -> None:
+        more = size - self.size
+        self._rows = np.concatenate([self._rows, np.zeros(more, np.int64)])
+        self._bytes = np.concatenate([self._bytes, np.zeros(more, np.int64)])
+        self._overdue = np.concatenate([self._overdue, np.zeros((more, 2), np.int64)])
+        self._base = np.concatenate([self._base, np.full(more, np.inf)])
+        self._per_row = np.concatenate([self._per_row, np.zeros(more)])
+        self._per_byte = np.concatenate([self._per_byte, np.zeros(more)])
+
+    def _rebase(self, number: int, used: Usage) -> None:
+        host, weights = self._hosts[number], self.weights
+        self._usage[number] = used
+        self._base[number] = (
+            weights.cpu * used.cpu / host.cpu
+            + weights.memory * used.memory / host.memory
+            + weights.network * used.network / host.network
+        )
+        self._per_row[number] = weights.cpu / (host.cpu * self.span)
+        self._per_byte[number] = weights.memory / host.memory + weights.network / (
+            host.network * self.span
+        )
+
+    def _covered(self, now: int, reported: Iterable[int]) -> None:
+        """Take off what the usage of these hosts shows."""
+        done = set(reported)
+        for host in done:
+            self._rows[host] -= self._overdue[host, 0]
+            self._bytes[host] -= self._overdue[host, 1]
+            self._overdue[host] = 0
+        kept: deque[tuple[int, tuple[int, ...], int, int]] = deque()
+        for due, targets, rows, n_bytes in self._pending:
+            left = targets if due > now else tuple(h for h in targets if h not in done)
+            for host in targets:
+                if due <= now and host in done:
+                    self._rows[host] -= rows
+                    self._bytes[host] -= n_bytes
+            if left:
+                kept.append((due, left, rows, n_bytes))
+        self._pending = kept

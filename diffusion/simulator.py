@@ -1,0 +1,400 @@
+"""A cluster in virtual time: real routers, a model of hosts, and the figures that come out.
+
+The routers are the ones a real cluster uses; they are asked at every border and get load reports.
+What hosts do between two borders runs in the compiled event loop.  Deterministic for a seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from windjoin.diffusion import simulator_core as core
+from windjoin.diffusion.arrivals import arrivals_of, rate_at
+from windjoin.diffusion.choose import Statistics
+from windjoin.diffusion.flows import FlowMaker
+from windjoin.diffusion.holdings import Holdings
+from windjoin.diffusion.load import Host, Usage
+from windjoin.diffusion.psp import PSP
+from windjoin.diffusion.registry import strategy as strategy_named
+from windjoin.diffusion.ring_flows import NO_RING, RingFlows
+from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.router import Move, Router
+from windjoin.diffusion.scenario import Change, Scenario
+from windjoin.diffusion.segments import Segment
+from windjoin.diffusion.simulator_core import F64
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a simulation showed.  Series have one value per sample period."""
+
+    strategy: str
+    seconds: float
+    results: float
+    throughput: float  # results per second
+    offered: float  # rows per second that came in
+    processed: float  # rows per second that were processed, whether or not they found partners
+    latency_mean_ms: float
+    latency_p95_ms: float
+    response_mean_ms: float  # of a job: waiting and service at one host
+    state_rows: float  # all hosts together, mean over time
+    state_rows_peak: float  # of the fullest host at any time
+    replicated_rows: float  # copies beyond the first, mean over time
+    bytes_moved: float
+    received_rows: float
+    load_mean: float
+    load_peak: float  # of the busiest host, over the whole time
+    imbalance: float  # busiest host against the mean host
+    backlog_ms: float  # what the busiest host still had to do at the end
+    moved_state_rows: float
+    route_us: float  # real time to place a segment and find its path, median over borders
+    series: dict[str, list[float]] = field(default_factory=dict)
+    host_load: list[float] = field(default_factory=list)
+
+
+def simulate(scenario: Scenario, strategy: str) -> Outcome:
+    """Run one strategy through a scenario.
+
+    >>> from windjoin.diffusion.scenario import StreamSpec
+    >>> two = (StreamSpec("a", 5, 10), StreamSpec("b", 5, 10))
+    >>> simulate(Scenario(two, seconds=60, matches=1.0), "single").load_mean > 0
+    True
+    """
+    return Simulation(scenario, strategy).run()
+
+
+class Simulation:
+    """One strategy in one scenario, from the first arrival to the last."""
+
+    def __init__(self, scenario: Scenario, strategy: str) -> None:
+        self.scenario = scenario
+        self.strategy = strategy
+        specs = [spec for spec in scenario.hosts for _ in range(spec.count)]
+        joining = sum(change.add_hosts for change in scenario.changes)
+        self.specs = specs + [specs[-1]] * joining
+        self.present = len(specs)
+        self.windows = [round(spec.window_s * 1000) for spec in scenario.streams]
+        arrivals = arrivals_of(scenario, self._visits_per_batch())
+        self.holdings = Holdings(arrivals, self.windows, len(self.specs))
+        self.flows = FlowMaker(scenario, self.holdings)
+        self.router = self._make_router()
+        self.is_ring = isinstance(self.router, PSP)
+        self.plant = core.Plant(
+            np.array([spec.cpu for spec in self.specs]),
+            np.array([spec.network for spec in self.specs]),
+            scenario.costs.send_ms,
+            scenario.costs.receive_ms,
+            scenario.costs.link_ms,
+            scenario.sample_s * 1000.0,
+            arrivals.time,
+            np.zeros(arrivals.time.size, np.int64),
+            arrivals.rows,
+            np.array([float(spec.row_bytes) for spec in scenario.streams]),
+        )
+        self.streams = arrivals.stream
+        self.machine = self._machine(1024)
+        self.entries = np.zeros((1024, core.ENTRY_COLUMNS))
+        self.used = 0
+        self.ring = RingFlows(scenario.costs, self.flows.match)
+        self.flow_table = np.zeros((0, 3), np.int64)
+        self.in_flight = scenario.in_flight or 2 * len(self.specs)
+        self.room = self.in_flight + 64
+        self.reported = np.zeros(len(self.specs))
+        self.samples: dict[str, list[float]] = {"state": [], "peak": [], "replicated": []}
+        self.moved_state = 0.0
+        self.route_seconds: list[float] = []  # per segment, of each border
+
+    def run(self) -> Outcome:
+        """Border by border to the end."""
+        end, border = round(self.scenario.seconds * 1000), 0
+        pending = sorted(self.scenario.changes, key=lambda change: change.at_s)
+        while border < end:
+            while pending and pending[0].at_s * 1000 <= border:
+                self._change(pending.pop(0), border)
+            self._report(border)
+            self._advance(border)
+            stop = min(self.router.stop(border), end)
+            ring = self._route(border, stop)
+            self._run_until(float(stop), ring)
+            self.router.expire(stop)
+            self.holdings.expire(border)
+            self._sample(stop)
+            border = stop
+        return self._outcome()
+
+    # -- set up
+
+    def _make_router(self) -> Router:
+        scenario = self.scenario
+        profiles = Statistics.of(scenario).profiles
+        hosts = [self._host(number) for number in range(self.present)]
+        options: dict[str, Any] = {}
+        if self.strategy.startswith("ctr"):
+            options["copies"] = scenario.copies
+        if self.strategy == "psp":
+            options["relocation"] = scenario.relocation
+        length = round(scenario.segment_s * 1000)
+        build = PSP if self.strategy == PSP.name else strategy_named(self.strategy)
+        return build(profiles, hosts, segment_length=length, **options)
+
+    def _host(self, number: int) -> Host:
+        """A host's capacity in rows per millisecond, as one host would process them alone."""
+        spec, costs = self.specs[number], self.scenario.costs
+        per_row = costs.receive_ms / spec.network + self._probe_ms_per_row() / spec.cpu
+        memory = spec.memory_mb * 1e6
+        rate = 1.0 / max(per_row, 1e-9)
+        return Host(number, cpu=rate, memory=memory, network=rate * 1000.0)
+
+    def _probe_ms_per_row(self) -> float:
+        """Mean work to complete one row's combinations, in the order of the streams."""
+        scenario, total = self.scenario, 0.0
+        rates = sum(spec.rate for spec in scenario.streams)
+        for at, spec in enumerate(scenario.streams):
+            elements = 1.0
+            for k, other in enumerate(scenario.streams):
+                if k != at:
+                    rows = other.rate * other.window_s
+                    work = scenario.costs.probe_ms + scenario.costs.compare_ms * rows
+                    total += spec.rate / rates * elements * work
+                    elements *= scenario.selectivity_of(at, k) * rows
+        return total
+
+    def _visits_per_batch(self) -> float:
+        """Roughly how many jobs a batch makes."""
+        streams, hosts = len(self.scenario.streams), len(self.specs)
+        if self.strategy == "psp":
+            return float(hosts * (streams - 1))
+        if self.strategy.startswith("atr"):
+            reach = 2 * max(spec.window_s for spec in self.scenario.streams)
+            return float(min(hosts, 2 + reach / self.scenario.segment_s))
+        if self.strategy.startswith("ctr"):
+            return float(min(hosts, 12)) * (streams - 1) * min(hosts, 8)
+        return 1.0
+
+    def _machine(self, slots: int) -> core.Machine:
+        hosts = len(self.specs)
+        bins = int(np.ceil(self.scenario.seconds / self.scenario.sample_s))
+        counters = np.zeros(core.COUNTERS, np.int64)
+        counters[core.C_FREE] = slots
+        return core.Machine(
+            jobs=np.zeros((slots, core.JOB_COLUMNS)),
+            free=np.arange(slots)[::-1].copy(),
+            event_time=np.zeros(slots),
+            event_slot=np.zeros(slots, np.int64),
+            counters=counters,
+            free_at=np.zeros(hosts),
+            busy=np.zeros((hosts, bins)),
+            throughput=np.zeros(bins),
+            delay=np.zeros(bins),
+            in_system=np.zeros(bins),
+            latency=np.zeros(core.LATENCY_BINS),
+            figures=np.zeros(core.FIGURES),
+        )
+
+    # -- one border
+
+    def _route(self, border: int, stop: int) -> core.RingTable:
+        """Ask the router; hand the event loop the flows (or the ring) of these segments."""
+        segments = []
+        for stream, spec in enumerate(self.scenario.streams):
+            rows = round(self.holdings.rows_in(stream, border, stop))
+            segments.append(Segment(stream, border, stop, rows, rows * spec.row_bytes))
+        routes, took = timed_routes(self.router, segments)
+        self.route_seconds.append(took / len(segments))
+        for route in routes:
+            self.holdings.store(route.segment.stream, route.placement)
+        if self.is_ring:
+            first = self._add_ring_flows((border + stop) / 2)
+            self._assign_flows(border, stop, first)
+            return self.ring.table(self.in_flight)
+        first = len(self.flow_table)
+        table: list[tuple[int, int, int]] = []
+        for route in routes:
+            entries, visits = self.flows.entries(route, self.used)
+            table.append((self.used, self.used + visits, len(table)))
+            self._append(entries)
+            self.room = max(self.room, len(entries) + 2)
+        self.flow_table = np.concatenate([self.flow_table, np.array(table, np.int64)])
+        self._assign_flows(border, stop, first)
+        return NO_RING
+
+    def _append(self, rows: F64) -> None:
+        while self.used + len(rows) > len(self.entries):
+            self.entries = np.concatenate([self.entries, np.zeros_like(self.entries)])
+        self.entries[self.used : self.used + len(rows)] = rows
+        self.used += len(rows)
+
+    def _assign_flows(self, border: int, stop: int, first: int) -> None:
+        low, high = np.searchsorted(self.plant.batch_time, [border, stop])
+        self.plant.batch_flow[low:high] = first + self.streams[low:high]
+
+    def _add_ring_flows(self, now: float) -> int:
+        """What the rows of these segments meet in each slice; return the first flow's number."""
+        order = np.array(getattr(self.router, "order"), np.int64)  # noqa: B009
+        held = [self._slice_rows(k, now, order) for k in range(len(self.windows))]
+        return self.ring.add(order, held)
+
+    def _slice_rows(self, stream: int, now: float, order: I64) -> F64:
+        held = self.holdings.per_host(stream, now - self.windows[stream], now)[order]
+        if not self.scenario.smoothing:
+            return held
+        speed = self.plant.cpu[order]
+        return np.asarray(held.sum() * speed / speed.sum())
+
+    def _run_until(self, until: float, ring: core.RingTable) -> None:
+        flows = self.flow_table if len(self.flow_table) else np.zeros((1, 3), np.int64)
+        while not core.run(self.machine, self.plant, self.entries, flows, ring, until, self.room):
+            self._grow()
+
+    def _grow(self) -> None:
+        """Twice as many slots for jobs."""
+        old, slots = self.machine, len(self.machine.free)
+        bigger = replace_arrays(old, max(slots, self.room))
+        added = len(bigger.free) - slots
+        free = old.counters[core.C_FREE]
+        bigger.free[free : free + added] = np.arange(slots, slots + added)
+        bigger.counters[core.C_FREE] += added
+        self.machine = bigger
+
+    def _advance(self, border: int) -> None:
+        moves = self.router.advance(border)
+        if isinstance(self.router, PSP):  # rows that age ride with the blocks: see `ring_job`
+            for stream, held in enumerate(self.router.held):
+                self.holdings.hold(stream, held)
+        else:
+            self._charge(moves, border)
+
+    def _charge(self, moves: tuple[Move, ...], now: int) -> None:
+        """Carry out moves of state: the hosts work for them."""
+        for move in moves:
+            rows = self.holdings.move(move)
+            self.moved_state += rows
+            costs = self.scenario.costs
+            if move.source is not None:
+                self._work(move.source, now, rows * costs.send_ms)
+            self._work(move.target, now, rows * costs.receive_ms)
+
+    def _work(self, host: int, now: float, milliseconds: float) -> None:
+        core.serve(
+            self.machine, self.plant, host, now, milliseconds / float(self.plant.network[host])
+        )
+
+    def _change(self, change: Change, border: int) -> None:
+        for number in change.remove_hosts:
+            self._charge(self.router.remove_host(number, lost=False), border)
+        for _ in range(change.add_hosts):
+            host = self._host(self.present)
+            self.present += 1
+            self._charge(self.router.add_host(host), border)
+
+    def _report(self, border: int) -> None:
+        """Tell the router what hosts did since the last border, and what they still have to do."""
+        if not border:
+            return
+        span = float(self.scenario.segment_s * 1000)
+        worked = self.machine.busy.sum(axis=1)
+        state = self.holdings.state(border)
+        backlog = np.maximum(self.machine.free_at - border, 0.0)
+        mean_bytes = float(self.plant.row_bytes.mean())
+        usage = {}
+        for host in self.router.book.hosts:
+            done = max(worked[host.number] - self.reported[host.number], 0.0)
+            busy = (done + backlog[host.number]) / span
+            usage[host.number] = Usage(
+                cpu=busy * host.cpu, memory=state[host.number] * mean_bytes, network=0.0
+            )
+        self.reported = worked
+        now = np.array([border / 1000.0])
+        rates = [
+            float(rate_at(self.scenario, k, now)[0]) / 1000.0
+            for k in range(len(self.scenario.streams))
+        ]
+        recent = max(int(border / self.plant.width) - 1, 0)
+        self.router.report(usage, rates=rates, throughput=float(self.machine.throughput[recent]))
+
+    def _sample(self, now: int) -> None:
+        state = self.holdings.state(now)
+        if self.is_ring and self.scenario.smoothing:
+            state = np.zeros_like(state)
+            for stream in range(len(self.windows)):
+                state[self.ring.order] += self._slice_rows(stream, now, self.ring.order)
+        self.samples["state"].append(float(state.sum()))
+        self.samples["peak"].append(float(state.max()))
+        self.samples["replicated"].append(float(state.sum()) - self.holdings.distinct(now))
+
+    # -- the end
+
+    def _outcome(self) -> Outcome:
+        m, seconds = self.machine, self.scenario.seconds
+        results, jobs = m.figures[core.F_RESULTS], m.figures[core.F_JOBS]
+        load = m.busy / self.plant.width
+        host_load = m.busy.sum(axis=1)[: self.present] / (seconds * 1000.0)
+        mean = load[: self.present].mean(axis=0)
+        peak = load[: self.present].max(axis=0)
+        return Outcome(
+            strategy=self.strategy,
+            seconds=seconds,
+            results=float(results),
+            throughput=float(results / seconds),
+            offered=float(self.plant.batch_rows.sum() / seconds),
+            processed=float(m.figures[core.F_DONE_ROWS] / seconds),
+            latency_mean_ms=float(m.figures[core.F_LATENCY] / results) if results else 0.0,
+            latency_p95_ms=percentile(m.latency, 0.95),
+            response_mean_ms=float(m.figures[core.F_SOJOURN] / jobs) if jobs else 0.0,
+            state_rows=float(np.mean(self.samples["state"])),
+            state_rows_peak=float(np.max(self.samples["peak"])),
+            replicated_rows=float(np.mean(self.samples["replicated"])),
+            bytes_moved=float(m.figures[core.F_BYTES]),
+            received_rows=float(m.figures[core.F_RECEIVED]),
+            load_mean=float(host_load.mean()),
+            load_peak=float(host_load.max()),
+            imbalance=float(host_load.max() / host_load.mean()) if host_load.any() else 1.0,
+            backlog_ms=float(max((m.free_at - seconds * 1000.0).max(), 0.0)),
+            moved_state_rows=self.moved_state,
+            route_us=1e6 * float(np.median(self.route_seconds)),
+            series={
+                "throughput": (m.throughput / self.scenario.sample_s).tolist(),
+                "latency_ms": (m.delay / np.maximum(m.throughput, 1e-12)).tolist(),
+                "jobs_in_system": (m.in_system / self.plant.width).tolist(),
+                "load_mean": mean.tolist(),
+                "load_peak": peak.tolist(),
+                "state_rows": self.samples["state"],
+                "replicated_rows": self.samples["replicated"],
+                "state_rows_fullest": self.samples["peak"],
+            },
+            host_load=host_load.tolist(),
+        )
+
+
+def timed_routes(router: Router, segments: list[Segment]) -> tuple[list[Any], float]:
+    """Route, and how many seconds of real time that took."""
+    start = perf_counter()
+    routes = router.route(segments)
+    return list(routes), perf_counter() - start
+
+
+def replace_arrays(machine: core.Machine, more: int) -> core.Machine:
+    """The same machine with room for more jobs."""
+    return machine._replace(
+        jobs=np.concatenate([machine.jobs, np.zeros((more, core.JOB_COLUMNS))]),
+        free=np.concatenate([machine.free, np.zeros(more, np.int64)]),
+        event_time=np.concatenate([machine.event_time, np.zeros(more)]),
+        event_slot=np.concatenate([machine.event_slot, np.zeros(more, np.int64)]),
+    )
+
+
+def percentile(histogram: F64, share: float) -> float:
+    """The latency below which that share of the results lies, from the logarithmic histogram."""
+    total = histogram.sum()
+    if not total:
+        return 0.0
+    at = int(np.searchsorted(np.cumsum(histogram), share * total))
+    return float(core.MIN_LATENCY_MS * 10 ** ((at + 1) / core.BINS_PER_DECADE))
+
+
+def with_hosts(scenario: Scenario, hosts: int) -> Scenario:
+    """The same scenario on so many hosts like its first."""
+    return replace(scenario, hosts=(replace(scenario.hosts[0], count=hosts),))

@@ -1,0 +1,66 @@
+"""``choose`` says what the formulas say, and is right where the answer is known."""
+
+from __future__ import annotations
+
+import pytest
+from windjoin.diffusion.choose import Choice, Statistics, choose
+from windjoin.diffusion.scenario import Costs, HostSpec, Scenario, StreamSpec
+from windjoin.diffusion.simulator import simulate
+
+
+def scenario(rate: float, *, hosts: int, window: float = 30, streams: int = 3,
+             costs: Costs | None = None) -> Scenario:  # fmt: skip
+    specs = tuple(StreamSpec(f"s{k}", rate, window) for k in range(streams))
+    return Scenario(specs, hosts=(HostSpec(hosts),), matches=0.8, seconds=200,
+                    costs=costs or Costs(), events=200_000)  # fmt: skip
+
+
+def chosen(scenario: Scenario) -> Choice:
+    return choose(Statistics.of(scenario), scenario.host_count)
+
+
+def test_little_work_stays_on_one_host() -> None:
+    choice = chosen(scenario(2, hosts=10))
+    assert choice.strategy == "single"
+    assert choice.reasons[0].startswith("single keeps up with 100% of the input: ")
+    assert len(choice.reasons) == len(choice.estimates) == 4
+
+
+def test_more_work_than_one_host_can_do_is_spread() -> None:
+    busy = scenario(40, hosts=20)
+    choice = chosen(busy)
+    assert choice.strategy != "single"
+    spread = simulate(busy, choice.strategy).throughput
+    assert spread > 2 * simulate(busy, "single").throughput
+
+
+def test_expensive_comparisons_on_free_links_choose_the_ring_over_hops() -> None:
+    costs = Costs(send_ms=0, receive_ms=0, probe_ms=500)
+    shares = {e.strategy: e.share for e in chosen(scenario(5, hosts=30, costs=costs)).estimates}
+    assert shares["psp"] >= max(shares.values()) * 0.999
+    assert shares["psp"] > shares["ctr"]
+
+
+def test_sending_makes_rings_of_many_hosts_costly() -> None:
+    few, many = (
+        next(e for e in chosen(scenario(5, hosts=hosts)).estimates if e.strategy == "psp")
+        for hosts in (2, 100)
+    )
+    assert many.overhead_ms > 20 * few.overhead_ms
+
+
+def test_speeds_of_hosts_count() -> None:
+    statistics = Statistics.of(scenario(20, hosts=1))
+    assert choose(statistics, [4.0]).estimates[0].share == pytest.approx(
+        min(1.0, 4 * choose(statistics, 1).estimates[0].share)
+    )
+
+
+def test_choose_refuses_what_is_no_cluster() -> None:
+    statistics = Statistics.of(scenario(5, hosts=1))
+    with pytest.raises(ValueError, match=r"hosts is 0; it must be at least 1"):
+        choose(statistics, 0)
+    with pytest.raises(ValueError, match=r"hosts is \[1\.0, -1\.0\]; it must be"):
+        choose(statistics, [1.0, -1.0])
+    with pytest.raises(ValueError, match="patience_s is -1; it must be >= 0"):
+        choose(Statistics(statistics.profiles, patience_s=-1), 2)
