@@ -19,6 +19,8 @@ from windjoin.rows import Prepared, StreamRows
 from windjoin.times import Clock, clock_of, time_column, window_ticks
 from windjoin.watermarks import promise_ticks
 
+__all__ = ["BoundQuery", "Prepared"]
+
 
 class BoundQuery:
     """A query that fits the schemas of its streams; made by `Query.bind`.

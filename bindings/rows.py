@@ -49,7 +49,7 @@ class StreamRows:
         """Times, operands and keys of the rows of ``data``; ``first_row`` is for messages."""
         if not self._schema.equals(data.schema):
             self._check_types(data.schema)
-        elif self._direct is not None and isinstance(data, pa.RecordBatch):
+        elif self._direct is not None:
             arrays = views(data, self._direct)
             if arrays is not None:
                 return Prepared(Rows(arrays[0], *self._split(arrays[1:])))
@@ -130,14 +130,18 @@ def _is_int64(arrow: pa.DataType) -> bool:
     return pat.is_int64(arrow) or temporal or pat.is_date64(arrow)
 
 
-def views(batch: pa.RecordBatch, columns: list[Direct]) -> list[Any] | None:
-    """Views of a batch's own memory; None if a null or NaN asks for more."""
-    count = batch.num_rows
+def views(data: pa.Table | pa.RecordBatch, columns: list[Direct]) -> list[Any] | None:
+    """Views of the data's own memory; None if chunks, a null or NaN ask for more."""
+    count = data.num_rows
     if not count:
         return None
     arrays = []
     for direct in columns:
-        column: Any = batch.column(direct.number)
+        column: Any = data.column(direct.number)
+        if isinstance(column, pa.ChunkedArray):
+            if column.num_chunks != 1:
+                return None
+            column = column.chunk(0)
         if column.null_count:
             return None
         values = np.frombuffer(column.buffers()[1], direct.dtype, count, column.offset * 8)
