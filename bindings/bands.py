@@ -120,5 +120,5 @@ def _float_bounds(operator: str, limit: Typed) -> tuple[Bound, Bound]:
 def _folded(operator: str, low: Bound, high: Bound) -> tuple[Bound, Bound] | None:
     """Bounds of ``x`` from bounds of ``abs(x)``; None where that takes two bands."""
     if operator in ("<", "<="):
-        return (-high, high) if high >= 0 else NEVER
+        return (-high, high)
     return ALWAYS if operator in (">", ">=") and low <= 0 else None

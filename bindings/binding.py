@@ -6,29 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from windjoin.checking import Typed, column_type
+from windjoin.checking import Typed
 from windjoin.errors import SchemaError, hint, quoted
-from windjoin.evaluate import evaluate, holds
-from windjoin.expressions import Column
-from windjoin.kernels.spec import I64, Bools, JoinSpec, Opaque, Rows, StreamSpec
-from windjoin.layout import gatherable_schema, gatherable_type
-from windjoin.lowering import Lowering, StreamPlan
-from windjoin.operands import Recipe, encode
+from windjoin.evaluate import holds
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Opaque, StreamSpec
+from windjoin.layout import gatherable_schema
+from windjoin.lowering import Lowering
 from windjoin.output import Fetch, Output, table_fetch
 from windjoin.query import Query
-from windjoin.times import Clock, TimeColumn, clock_of, time_column, window_ticks
+from windjoin.rows import Prepared, StreamRows
+from windjoin.times import Clock, clock_of, time_column, window_ticks
 from windjoin.watermarks import promise_ticks
 
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Rows for the kernels, and which of them have no time (None: none)."""
-
-    rows: Rows
-    null_time: Bools | None = None
+__all__ = ["BoundQuery", "Prepared"]
 
 
 class BoundQuery:
@@ -61,7 +52,7 @@ class BoundQuery:
         self._output = Output(query, schemas)
         self._opaque = lowering.opaque
         self._streams = [
-            _StreamBinding(time_column(stream, self.clock, schemas), plan, schemas[stream.name])
+            StreamRows(time_column(stream, self.clock, schemas), plan, schemas[stream.name])
             for stream, plan in zip(query.streams, lowering.plans, strict=True)
         ]
         self.spec: JoinSpec = JoinSpec(
@@ -174,57 +165,3 @@ class _PairMask:
             for column, array in zip(wanted, self.fetch(number, wanted, rows[number]), strict=True):
                 arrays[name, column] = array
         return holds(self.typed, lambda node: arrays[node.stream, node.name])
-
-
-class _StreamBinding:
-    """Makes the rows of one stream."""
-
-    def __init__(self, time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> None:
-        self.time = time
-        self._filters = list(plan.filters)
-        self._columns = list(plan.columns)
-        self._keys = list(plan.keys)
-        name = time.stream
-        used = {time.column: None}
-        for typed in [*self._filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
-            used |= {column.name: None for column in typed.node.columns()}
-        self._types = {n: column_type(Column(name, n), {name: schema}) for n in used}
-
-    def prepare(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared:
-        self._check_types(data.schema)
-
-        def fetch(column: Column) -> Any:
-            return data.column(column.name)
-
-        times, timed = self.time.read(data.column(self.time.column))
-        live = timed
-        for condition in self._filters:
-            kept = holds(condition, fetch)
-            live = kept if live is None else live & kept
-        ticks = self.time.ticks(times, live, first_row)
-        encoded = [
-            self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
-        ]
-        usable = live
-        for _, ok in encoded:
-            if ok is not None:
-                usable = ok if usable is None else usable & ok
-        arrays = [array for array, _ in encoded]
-        count = len(self._columns)
-        rows = Rows(ticks, arrays[:count], arrays[count:], usable)
-        return Prepared(rows, None if timed is None else ~timed)
-
-    @staticmethod
-    def _encode(
-        recipe: Recipe, fetch: Any, live: NDArray[np.bool_] | None, first_row: int
-    ) -> tuple[Any, Bools | None]:
-        return encode(recipe, evaluate(recipe.typed, fetch), live, first_row)
-
-    def _check_types(self, schema: pa.Schema) -> None:
-        for name, bound in self._types.items():
-            given = column_type(Column(self.time.stream, name), {self.time.stream: schema})
-            if given != bound and gatherable_type(given) != bound:
-                raise SchemaError(
-                    f"stream {self.time.stream!r}: column {name!r} is {given} but the query was"
-                    f" bound to {bound}; cast it, or bind the query to this schema"
-                )

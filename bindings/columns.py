@@ -71,8 +71,8 @@ def load(column: Any) -> Values:
     elif family == "float":
         data = _fixed(array, np.dtype(f"f{array.type.bit_width // 8}"))
         data = data.astype(np.float64, copy=False)
-        not_nan = data == data
-        if not not_nan.all():
+        if has_nan(data):
+            not_nan = data == data
             valid = not_nan if valid is None else valid & not_nan
     elif family == "decimal":
         data = _decimals(array)
@@ -81,6 +81,14 @@ def load(column: Any) -> Values:
     if valid is not None:  # what lies under a null is arbitrary; 0 keeps intervals tight
         data = np.where(valid, data, data.dtype.type(0) if data.dtype != object else 0)
     return Values(kind, data, valid)
+
+
+def has_nan(data: NDArray[np.float64]) -> bool:
+    """Whether any value is NaN: then so is the smallest."""
+    if not data.size:
+        return False
+    least = data.min()
+    return bool(least != least)
 
 
 def _valid(array: Any) -> Bools | None:

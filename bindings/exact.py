@@ -162,7 +162,7 @@ def beyond(values: Integers, divisor: int, rounded: NDArray[np.float64]) -> NDAr
         whole = values.astype(np.float64)
         product, error = _two_product(rounded, float(divisor))
         rest = whole - product  # exact: the two are neighbours
-        return (rest > error).astype(np.int64) - (rest < error)
+        return np.asarray((rest > error).astype(np.int64) - (rest < error))
     finite = np.where(np.isfinite(rounded), rounded, 0.0)
     fraction, exponent = np.frexp(finite)
     mantissas = np.ldexp(fraction, 53).astype(np.int64).astype(object)

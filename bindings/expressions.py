@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn, cast
 
 import numpy as np
 from windjoin.durations import Duration
@@ -27,10 +27,8 @@ _COMPARE, _OR, _AND, _SUM, _PRODUCT, _UNARY, _ATOM = range(7)
 _LEVEL = {"|": _OR, "&": _AND, "+": _SUM, "-": _SUM}
 _LEVEL |= dict.fromkeys(("*", "/", "//", "%"), _PRODUCT)
 
-_CONSTANTS = (
-    bool, int, float, str, bytes, Decimal, datetime, date, time, timedelta,
-    np.generic, Duration,
-)  # fmt: skip
+_NUMBERS = (bool, int, float, Decimal, np.generic)
+_CONSTANTS = (*_NUMBERS, str, bytes, datetime, date, time, timedelta, Duration)
 
 
 class Expression:
@@ -49,15 +47,22 @@ class Expression:
 
     # -- the tree -------------------------------------------------------------------------
 
+    def _values(self) -> Iterator[Any]:
+        for field in fields(cast(Any, self)):
+            value = getattr(self, field.name)
+            yield from value if isinstance(value, tuple) else (value,)
+
     @property
     def parts(self) -> tuple[Expression, ...]:
         """The expressions this one is made of, in order."""
-        return ()
+        return tuple(value for value in self._values() if isinstance(value, Expression))
 
     @property
     def key(self) -> tuple[Any, ...]:
         """A hashable value that is equal for trees that read the same."""
-        raise NotImplementedError
+        values = self._values()
+        keys = (value.key if isinstance(value, Expression) else value for value in values)
+        return (type(self).__name__, *keys)
 
     def same(self, other: Expression) -> bool:
         """Whether both read the same; ``==`` builds a comparison instead."""
@@ -198,10 +203,6 @@ class Column(Expression):
     stream: str
     name: str
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return ("column", self.stream, self.name)
-
     def columns(self) -> Iterator[Column]:
         yield self
 
@@ -247,14 +248,6 @@ class Unary(Expression):
     operand: Expression
 
     @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.operand,)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return ("unary", self.operator, self.operand.key)
-
-    @property
     def level(self) -> int:  # type: ignore[override]
         return _UNARY if self.operator in "-~" else _ATOM
 
@@ -275,14 +268,6 @@ class Binary(Expression):
     right: Expression
 
     @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.left, self.right)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return ("binary", self.operator, self.left.key, self.right.key)
-
-    @property
     def level(self) -> int:  # type: ignore[override]
         return _LEVEL[self.operator]
 
@@ -299,14 +284,6 @@ class Comparison(Expression):
     left: Expression
     right: Expression
     level: ClassVar[int] = _COMPARE
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.left, self.right)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return ("compare", self.operator, self.left.key, self.right.key)
 
     def __repr__(self) -> str:
         return f"{self.left._inner(_OR)} {self.operator} {self.right._inner(_OR)}"
@@ -327,14 +304,6 @@ class Between(Expression):
                 f"between(closed={self.closed!r}): closed is one of {', '.join(CLOSED)}"
             )
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.value, self.low, self.high)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return ("between", self.closed, self.value.key, self.low.key, self.high.key)
-
     def __repr__(self) -> str:
         closed = "" if self.closed == "both" else f', closed="{self.closed}"'
         return f"{self.value._inner(_ATOM)}.between({self.low!r}, {self.high!r}{closed})"
@@ -346,14 +315,6 @@ class Udf(Expression):
 
     function: Callable[..., Any]
     arguments: tuple[Expression, ...]
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.arguments
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return ("udf", self.function, *(argument.key for argument in self.arguments))
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", repr(self.function))
@@ -372,14 +333,6 @@ class PairFunction(Expression):
     left: Expression
     right: Expression
 
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.left, self.right)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return ("pair", self.name, self.left.key, self.right.key)
-
     def __repr__(self) -> str:
         return f"{self.name}({self.left!r}, {self.right!r})"
 
@@ -394,14 +347,6 @@ class Alias(Expression):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise QueryError(f".alias({self.name!r}): the name must be a text that is not empty")
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.expression,)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return ("alias", self.name, self.expression.key)
 
     def __repr__(self) -> str:
         return f"{self.expression._inner(_ATOM)}.alias({_quote(self.name)})"
@@ -448,17 +393,6 @@ def as_expression(value: object) -> Expression:
         f"{value!r} ({type(value).__name__}) cannot stand in an expression; use a column, a number,"
         " text, bytes, a Decimal, a date, time, datetime or timedelta"
     )
-
-
-def conjuncts(expression: Expression) -> list[Expression]:
-    """The conditions that ``&`` joins at the top of ``expression``.
-
-    >>> conjuncts(Column("a", "x") & Column("a", "y") & Column("b", "z"))
-    [a["x"], a["y"], b["z"]]
-    """
-    if isinstance(expression, Binary) and expression.operator == "&":
-        return conjuncts(expression.left) + conjuncts(expression.right)
-    return [expression]
 
 
 def _quote(text: str) -> str:

@@ -9,23 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import pyarrow as pa
 from windjoin.bands import Band, band_of
 from windjoin.checking import Typed, check, check_condition
-from windjoin.expressions import (
-    MIRRORED,
-    NEGATED,
-    Alias,
-    Between,
-    Binary,
-    Comparison,
-    Expression,
-    Udf,
-    Unary,
-    conjuncts,
-)
+from windjoin.conjunctions import atoms
+from windjoin.expressions import MIRRORED, Comparison, Expression, Udf, Unary
 from windjoin.kernels import spec
 from windjoin.operands import Recipe, Rule, form_of, word_count
 
@@ -202,43 +192,6 @@ class Lowering:
                     return True
         self.predicates.append(new)
         return True
-
-
-def atoms(condition: Expression) -> list[Expression]:
-    """A condition as a conjunction of the simplest conditions that means the same.
-
-    >>> import windjoin as wj
-    >>> a, b = (wj.stream(name, time="t", window=5) for name in "ab")
-    >>> atoms(~((a["x"] < b["x"]) | (a["y"] != b["y"])))
-    [a["x"] >= b["x"], a["y"] == b["y"]]
-    """
-    if isinstance(condition, Alias):
-        return atoms(condition.expression)
-    if isinstance(condition, Binary) and condition.operator == "&":
-        return [atom for part in conjuncts(condition) for atom in atoms(part)]
-    if isinstance(condition, Between):
-        above: Any = ">=" if condition.closed in ("both", "left") else ">"
-        below: Any = "<=" if condition.closed in ("both", "right") else "<"
-        return [
-            Comparison(above, condition.value, condition.low),
-            Comparison(below, condition.value, condition.high),
-        ]
-    if isinstance(condition, Unary) and condition.operator == "~":
-        return _denied(condition)
-    return [condition]
-
-
-def _denied(condition: Unary) -> list[Expression]:
-    """``~x`` is true where x is false, never where x is null: so it moves inwards."""
-    inner = condition.operand
-    if isinstance(inner, Comparison):
-        negated = cast(Any, NEGATED[inner.operator])
-        return atoms(Comparison(negated, inner.left, inner.right))
-    if isinstance(inner, Unary) and inner.operator == "~":
-        return atoms(inner.operand)
-    if isinstance(inner, Binary) and inner.operator == "|":
-        return atoms(~inner.left) + atoms(~inner.right)
-    return [condition]
 
 
 def _no_data(rows: Mapping[int, spec.I64]) -> spec.Bools:

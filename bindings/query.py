@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Ma
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from windjoin.conjunctions import conjuncts
 from windjoin.errors import QueryError, hint, quoted
 from windjoin.expressions import (
     Alias,
@@ -17,7 +18,6 @@ from windjoin.expressions import (
     PairFunction,
     Udf,
     Unary,
-    conjuncts,
 )
 from windjoin.streams import Stream
 

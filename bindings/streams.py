@@ -9,9 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+from windjoin.conjunctions import conjuncts
 from windjoin.durations import NANOSECONDS, SPELLINGS, Duration, parse_duration
 from windjoin.errors import QueryError
-from windjoin.expressions import Column, Expression, conjuncts
+from windjoin.expressions import Column, Expression
 
 Window = str | int | timedelta | np.timedelta64 | Duration
 Filter = Expression | Callable[["Stream"], Expression]

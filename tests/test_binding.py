@@ -59,9 +59,6 @@ def key_value(prepared: list[Prepared], key: Any, row: int) -> Any:
 
 def true_for(predicate: Any, prepared: list[Prepared], rows: dict[int, int]) -> bool:
     """Whether one predicate of the spec holds, read from its definition."""
-    if isinstance(predicate, Opaque):
-        one = {s: np.array([rows[s]], np.int64) for s in predicate.streams}
-        return bool(predicate.evaluate(one)[0])
     if isinstance(predicate, Function):
         values = [operand_values(prepared, o, rows[o.stream]) for o in predicate.operands]
         return bool(predicate.function(*values))
@@ -91,10 +88,17 @@ def outcome(bound: BoundQuery, tables: list[pa.Table]) -> list[list[bool]]:
         np.ones(len(p.rows), bool) if p.rows.usable is None else p.rows.usable for p in prepared
     ]
     predicates = bound.spec_with(table_fetch(tables)).predicates
+    possible = usable[0][:, None] & usable[1][None, :]
+    for opaque in predicates:
+        if isinstance(opaque, Opaque):
+            pairs = np.indices(possible.shape).reshape(2, -1)
+            mask = opaque.evaluate({0: pairs[0], 1: pairs[1]})
+            assert mask.dtype == bool
+            possible &= mask.reshape(possible.shape)
+    simple = [p for p in predicates if not isinstance(p, Opaque)]
     return [
         [
-            bool(usable[0][i] and usable[1][j])
-            and all(true_for(p, prepared, {0: i, 1: j}) for p in predicates)
+            bool(possible[i, j]) and all(true_for(p, prepared, {0: i, 1: j}) for p in simple)
             for j in range(len(tables[1]))
         ]
         for i in range(len(tables[0]))
@@ -180,6 +184,22 @@ def test_bounded_difference_of_numbers_is_exact(drawn: Any, operator: Any, limit
         assert joined(expression, tables_of(types, raw)) == expected, expression
 
 
+LARGE = ["int64", "uint64", "float64", "decimal128_5_2", "decimal128_30_4"]
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(LARGE, LARGE)))
+def test_bounded_difference_of_every_pair_of_types_is_exact(first: str, second: str) -> None:
+    types = [TYPES[first], TYPES[second]]
+    raw = [[None, *t.pool] for t in types]
+    tables = tables_of(types, raw)
+    left, right = meanings(types, raw)
+    for operator, limit in itertools.product(OPERATORS, (5, 0.5, 2**63, -math.inf, Decimal("0.1"))):
+        for measure, wrap in ((X - Y, lambda d: d), (abs(X - Y), abs)):
+            expected = [[differs(operator, x, y, limit, wrap) is True for y in right] for x in left]
+            on = Comparison(operator, measure, Constant(limit))  # type: ignore[arg-type]
+            assert joined(on, tables) == expected, on
+
+
 @given(two_columns(NUMBERS), st.sampled_from(LIMITS), st.sampled_from(LIMITS))
 def test_bands_of_one_difference_are_merged(drawn: Any, low: Any, high: Any) -> None:
     types, raw = drawn
@@ -251,8 +271,8 @@ def test_a_time_too_far_for_the_common_unit_is_an_error_with_its_row() -> None:
     tables = tables_of(types, [[0, 2**40], [0]])
     with pytest.raises(
         DataError,
-        match=r"stream 'a', `a\[\"x\"\]`, row 1: value 1099511627776000000000 ns does not fit int64;"
-        " exclude such rows with where=",
+        match=r"stream 'a', `a\[\"x\"\]`, row 1: value 1099511627776000000000 ns does not fit"
+        " int64; exclude such rows with where=",
     ):
         joined(abs(X - Y) <= "1s", tables)
     assert joined(X >= Y, tables) == [[True], [True]]  # an order needs no common unit
@@ -624,6 +644,41 @@ def test_nothing_is_copied_that_need_not_be() -> None:
         address = batch.column(column).buffers()[1].address
         assert array.__array_interface__["data"][0] == address  # type: ignore[attr-defined]
     assert rows.usable is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 3), st.floats() | st.none()))
+)
+def test_batches_and_tables_are_read_alike(rows: list[tuple[Any, ...]]) -> None:
+    schema = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("x", pa.float64())])
+    arrays = [
+        pa.array([None, *c, None], f.type)[1:-1]
+        for c, f in zip(_columns(rows), schema, strict=True)
+    ]
+    batch = pa.record_batch(arrays, schema=schema)
+    table = pa.Table.from_batches([batch.slice(0, 2), batch.slice(2)])
+    on = [A["k"] == B["k"], abs(A["x"] - B["x"]) < 1]
+    bound = wj.join(A, B, on=on).bind({"a": schema, "b": schema})
+    one, other = bound.prepare(0, batch), bound.prepare(0, table)
+    assert one.rows.time.tolist() == other.rows.time.tolist() == [row[0] for row in rows]
+    usable = [_usable(one), _usable(other)]
+    assert (
+        usable[0] == usable[1] == [k is not None and x == x and x is not None for _, k, x in rows]
+    )
+    for mine, yours in zip(
+        (*one.rows.columns, *one.rows.keys), (*other.rows.columns, *other.rows.keys), strict=True
+    ):
+        for row, ok in enumerate(usable[0]):
+            assert not ok or mine[row] == yours[row]
+
+
+def _columns(rows: list[tuple[Any, ...]]) -> list[list[Any]]:
+    return [[row[number] for row in rows] for number in range(3)]
+
+
+def _usable(prepared: Prepared) -> list[bool]:
+    usable = prepared.rows.usable
+    return [True] * len(prepared.rows) if usable is None else usable.tolist()
 
 
 def test_all_columns_leave_with_their_types() -> None:

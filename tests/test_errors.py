@@ -14,9 +14,11 @@ ROOT = Path(__file__).parent.parent
 CATALOGUE = ROOT / "docs" / "errors.md"
 MODEL = (
     "durations", "expressions", "streams", "query", "constants", "checking", "pairs", "evaluate",
-    "functions", "operands", "lowering", "times", "output", "binding", "inputs",
+    "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
+    "session", "watermarks",
 )  # fmt: skip
-CLASSES = ("QueryError", "SchemaError", "DataError", "InputError", "TypeError", "RuntimeError")
+CLASSES = ("QueryError", "SchemaError", "DataError", "InputError", "SessionError")
+CLASSES += ("TypeError", "RuntimeError")
 
 
 def fragments(call: ast.Call) -> list[str]:
@@ -54,7 +56,7 @@ def test_every_message_is_in_the_catalogue(place: str, message: str) -> None:
 
 
 def test_every_class_is_in_the_catalogue_and_derives_from_one_base() -> None:
-    for error in (wj.QueryError, wj.SchemaError, wj.DataError, wj.InputError):
+    for error in (wj.QueryError, wj.SchemaError, wj.DataError, wj.InputError, wj.SessionError):
         assert f"`{error.__name__}`" in CATALOGUE.read_text()
         assert issubclass(error, wj.WindjoinError)
     assert issubclass(wj.QueryError, ValueError)

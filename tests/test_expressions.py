@@ -15,9 +15,10 @@ import pytest
 import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
+from windjoin.conjunctions import conjuncts
 from windjoin.durations import Duration
 from windjoin.errors import QueryError
-from windjoin.expressions import Column, Expression, PairFunction, conjuncts
+from windjoin.expressions import Column, Expression, PairFunction
 
 a, b, c = (wj.stream(name, time="t", window="5s") for name in "abc")
 
