@@ -139,9 +139,9 @@ def arrival(case: Case, random: np.random.Generator) -> SessionCase:
         start = len(case.streams[stream].stored) - left[stream]
         steps.append(Step(stream, start, start + size))
         left[stream] -= size
-    integer = case.streams[0].kinds[TIME].family == "number"
-    lateness = (HUGE, str(HUGE)) if integer else (HUGE, "datetime.timedelta(days=100_000)")
-    return SessionCase(case, *lateness, tuple(steps))
+    first = case.streams[0]
+    plain = first.kinds[TIME].family == "number" and "unit" not in first.options
+    return SessionCase(case, HUGE, str(HUGE) if plain else "'100000d'", tuple(steps))
 
 
 def check(case: Case, expected: Results, random: np.random.Generator) -> None:

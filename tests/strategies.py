@@ -206,15 +206,16 @@ class Clock:
 
     kinds: list[Kind]  # of the streams' time columns
     steps: list[int]  # stored units per tick
-    unit: str | None = None  # of integer times with durations as windows
+    unit: str | None = None  # "ms" for integer times with durations as windows
 
     def window(self, draw: Draw, span: int) -> tuple[int, str]:
         """A window or a lateness: its meaning to the oracle, and as a user writes it."""
         ticks = draw(st.sampled_from([span, span // 2, HUGE, 1 + span // 4, 2 * span, span, 0]))
+        if ticks == HUGE and (self.unit or self.kinds[0].family != "number"):
+            days = 100_000
+            return days * 86_400 * (10**3 if self.unit else 10**9), f"'{days}d'"
         if self.kinds[0].family == "number":
-            return ticks, repr(f"{ticks}{self.unit}") if self.unit and ticks < HUGE else str(ticks)
-        if ticks == HUGE:
-            return 100_000 * 86_400 * 10**9, "datetime.timedelta(days=100_000)"
+            return ticks, repr(f"{ticks}{self.unit}") if self.unit else str(ticks)
         text = repr(f"{500 * ticks}ms")
         delta = f"datetime.timedelta(milliseconds={500 * ticks})"
         return ticks * TICK, draw(st.sampled_from([text, delta]))
@@ -332,7 +333,8 @@ def sessions(draw: Draw, least: int = 2, most: int = 4) -> SessionCase:
         steps.append(Step(stream, start, start + size))
         if draw(st.integers(0, 5)) == 5:
             steps.append(_promise(draw, case))
-    clock = Clock([stream.kinds[TIME] for stream in case.streams], [])
+    unit = "ms" if "unit" in case.streams[0].options else None
+    clock = Clock([stream.kinds[TIME] for stream in case.streams], [], unit)
     lateness, source = clock.window(draw, draw(st.sampled_from(SPANS)))
     return SessionCase(case, lateness, source, tuple(steps))
 
