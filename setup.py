@@ -73,6 +73,6 @@ setup(
         include_path=[cimport_root()],
         nthreads=os.cpu_count() or 1,
     ),
-    options={"build": {"build_base": BUILD}},
+    options={"build": {"build_base": BUILD, "parallel": os.cpu_count() or 1}},
     cmdclass={"build_py": BuildPyWithoutSources},
 )
