@@ -13,6 +13,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
 DEBUG = os.environ.get("WINDJOIN_DEBUG") == "1"
+BUILD = "build/debug" if DEBUG else "build"  # neither takes objects of the other for its own
 
 DIRECTIVES = {
     "language_level": 3,
@@ -67,10 +68,11 @@ class BuildPyWithoutSources(build_py):
 setup(
     ext_modules=cythonize(
         [extension(source) for source in sorted(Path("pyx").glob("*.pyx"))],
-        build_dir="build/cython",
+        build_dir=f"{BUILD}/cython",
         compiler_directives=DIRECTIVES,
         include_path=[cimport_root()],
         nthreads=os.cpu_count() or 1,
     ),
+    options={"build": {"build_base": BUILD, "parallel": os.cpu_count() or 1}},
     cmdclass={"build_py": BuildPyWithoutSources},
 )

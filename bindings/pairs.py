@@ -41,3 +41,8 @@ def definition(node: PairFunction) -> PairDefinition:
     if node.name not in _DEFINITIONS:
         raise QueryError(f"`{node!r}`: no measure is called {node.name!r}")
     return _DEFINITIONS[node.name]
+
+
+def known() -> frozenset[str]:
+    """The names of all measures."""
+    return frozenset(_DEFINITIONS)

@@ -73,7 +73,7 @@ class Payload:
         return [table.column(name).take(indices) for name in names]
 
     def _stretch(self, first: int, last: int) -> tuple[pa.Table, int]:
-        """The batches from the one with row ``first`` to the one with row ``last``, as one table."""
+        """The batches from that with row ``first`` to that with row ``last``, as one table."""
         starts = self._starts
         chosen = []
         begin = bisect_right(starts, first) - 1
@@ -89,4 +89,3 @@ class Payload:
         if last >= settled:
             chosen += self._small
         return (chosen[0] if len(chosen) == 1 else pa.concat_tables(chosen)), start
-

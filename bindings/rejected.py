@@ -31,7 +31,7 @@ class Rejected:
                 self.late += len(rows)
             else:
                 self.null_time += len(rows)
-            kept = table.take(pa.array(rows))
+            kept = table.take(rows)
             self._keep(kept.append_column(REASON, pa.array([reason] * len(rows), pa.string())))
 
     def _keep(self, rows: pa.Table) -> None:

@@ -20,7 +20,12 @@ Filter = Expression | Callable[["Stream"], Expression]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stream:
-    """One input of a join; made by `stream`.  ``calls["person"]`` is its column ``person``."""
+    """One input of a join; made by `stream`.  ``calls["person"]`` is its column ``person``.
+
+    >>> calls = stream("calls", time="ts", window="60s")
+    >>> calls["person"], calls.name, calls.time, str(calls.window)
+    (calls["person"], 'calls', 'ts', '1m')
+    """
 
     name: str
     time: str

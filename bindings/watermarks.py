@@ -17,6 +17,7 @@ def lateness_ticks(clock: Clock, lateness: Any, integers: bool) -> int:
     >>> lateness_ticks(Clock(Fraction(1, 1000)), "2s", False), lateness_ticks(Clock(None), 5, True)
     (2000, 5)
     """
+    ticks: int
     plain = isinstance(lateness, int) and not isinstance(lateness, bool)
     if plain and (integers or lateness == 0):
         ticks = lateness

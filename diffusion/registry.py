@@ -17,6 +17,7 @@ STRATEGIES = {
     "ctr": "windjoin.diffusion.ctr:CTR",
     "ctr-random": "windjoin.diffusion.baselines:RandomCoverCTR",
     "groups": "windjoin.diffusion.groups:Groups",
+    "psp": "windjoin.diffusion.psp:PSP",
     "random": "windjoin.diffusion.baselines:Random",
     "single": "windjoin.diffusion.baselines:Single",
 }

@@ -1,7 +1,7 @@
 """How a hop finds candidates: the interface of all indexes, and their registry.
 
-An access is one way to reach the rows of a target stream from the streams bound so far.  A new kind of
-index is one file with one subclass of `Access`, and one line in `KINDS`.
+An access is one way to reach the rows of a target stream from the streams bound so far.  A new
+kind of index is one file with one subclass of `Access`, and one line in `kinds`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-
 from windjoin.kernels.equality import Equality
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
@@ -69,7 +68,7 @@ def join_rows(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> tuple[list[I64], Run]:
-    """Row numbers of every result, one array per stream, in nested-loop order of the probing order."""
+    """Row numbers of every result, one array per stream, in nested-loop order of the hops."""
     streams = [in_time_order(stream) for stream in rows]
     spec = _on_original_rows(spec, streams)
     statistics = measure(
@@ -160,9 +159,7 @@ class _Job:
         if parts == 1:
             return [self._part(0, 0, rows)]
         with ThreadPoolExecutor(parts, "windjoin") as pool:
-            futures = [
-                pool.submit(self._part, p, borders[p], borders[p + 1]) for p in range(parts)
-            ]
+            futures = [pool.submit(self._part, p, borders[p], borders[p + 1]) for p in range(parts)]
             try:
                 while wait(futures, POLL_SECONDS).not_done:
                     pass
@@ -184,7 +181,10 @@ class _Job:
         encode_tables(
             self.spec,
             tables,
-            [s.part(t.first, t.first + len(t.time)) for s, t in zip(self.streams, tables, strict=True)],
+            [
+                s.part(t.first, t.first + len(t.time))
+                for s, t in zip(self.streams, tables, strict=True)
+            ],
         )
         for step in order.steps:
             table = tables[step.stream]
@@ -219,7 +219,9 @@ class _Job:
             spaces |= {(own.space, own.stream, own.key) for _, own in step.access.parts}
         if len({space for space, _, _ in spaces}) != 1 or len(spaces) != len(tables):
             return None
-        key = order.steps[0].access.parts[0][0]
+        first = order.steps[0].access
+        assert isinstance(first, Equality)  # as the others
+        key = first.parts[0][0]
         table = tables[order.start]
         codes, count = table.codes[key.key], table.code_counts[key.key]
         return KeyLists.load(codes, table.time, count, table.first)

@@ -48,7 +48,9 @@ def as_filter(predicate: Compare | Between, target: int, sides: Sequence[Side]) 
     )
 
 
-def as_code_filter(predicate: Equal | NotEqual, target: int, sides: Sequence[Side]) -> CompareFilter:
+def as_code_filter(
+    predicate: Equal | NotEqual, target: int, sides: Sequence[Side]
+) -> CompareFilter:
     """The same for an equality of keys that no index decides."""
     bound, own = predicate.left, predicate.right
     if own.stream != target:

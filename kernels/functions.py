@@ -1,8 +1,8 @@
 """A user's scalar function as a mask over a block of candidates, compiled by Numba.
 
 The loop over the block is compiled around the function and called by address, so a call costs a
-fraction of a nanosecond per pair and needs no GIL.  Compiled code is kept on disk under a name made from
-the content of the function: it is compiled once per machine, not once per process.
+fraction of a nanosecond per pair and needs no GIL.  Compiled code is kept on disk under a name made
+from the content of the function: it is compiled once per machine, not once per process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class FunctionError(Exception):
 
 
 def compiled_mask(predicate: Function) -> int:
-    """Address of ``void mask(n, stride, ints, reals, out)``; operand k of pair i at ``k * stride + i``."""
+    """Address of ``void mask(n, stride, ints, reals, out)``.
+
+    Operand k of pair i lies at ``k * stride + i``.
+    """
     key = (fingerprint(predicate.function), predicate.dtypes)
     if key not in _compiled:
         _compiled[key] = _compile(predicate, key[0])
@@ -93,18 +96,21 @@ def _compile(predicate: Function, name: str) -> Any:
         f"{'reals' if dtype == 'float64' else 'ints'}[{k} * stride + i]"
         for k, dtype in enumerate(predicate.dtypes)
     )
+    pointer: Any = types.CPointer
     signature = types.void(
         types.int64,
         types.int64,
-        types.CPointer(types.int64),
-        types.CPointer(types.float64),
-        types.CPointer(types.uint8),
+        pointer(types.int64),
+        pointer(types.float64),
+        pointer(types.uint8),
     )
     function = predicate.function
     if not hasattr(function, "py_func"):
         function = numba.njit(error_model="numpy")(function)
     source = _TEMPLATE.format(arguments=arguments)
-    full_name = f"mask_{hashlib.sha256((name + source + numba.__version__).encode()).hexdigest()[:32]}"
+    full_name = (
+        f"mask_{hashlib.sha256((name + source + numba.__version__).encode()).hexdigest()[:32]}"
+    )
     path = _source_file(full_name, source)
     mask = _loaded(full_name, path, function)
     try:
@@ -118,7 +124,10 @@ def _compile(predicate: Function, name: str) -> Any:
 
 def _source_file(name: str, source: str) -> Path:
     """The module around the function, on disk so that Numba's cache can find it again."""
-    for folder in (cache_folder() / "functions", Path(tempfile.gettempdir()) / f"windjoin-{os.getuid()}"):
+    for folder in (
+        cache_folder() / "functions",
+        Path(tempfile.gettempdir()) / f"windjoin-{os.getuid()}",
+    ):
         path = folder / f"{name}.py"
         try:
             folder.mkdir(parents=True, exist_ok=True)

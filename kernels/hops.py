@@ -20,7 +20,9 @@ from windjoin.kernels.spec import (
 )
 from windjoin.pyx.pipeline import Pipeline
 
-BLOCK_ROWS = 4096  # partial results a hop handles at a time: its arrays stay in the second-level cache
+BLOCK_ROWS = (
+    4096  # partial results a hop handles at a time: its arrays stay in the second-level cache
+)
 
 
 def pipeline(spec: JoinSpec, order: Order, sides: Sequence[Side]) -> Pipeline:

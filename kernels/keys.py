@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from windjoin.kernels.side import Table
 from windjoin.kernels.spec import I64, BytesColumn, JoinSpec
 from windjoin.pyx.keys import BytesSpace, KeySpace, encode_dense

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import new_space
 from windjoin.kernels.order import Order, best_order
@@ -179,9 +178,7 @@ class LiveJoin:
         return held
 
     def _sweep(self) -> None:
-        live = {
-            number: np.zeros(space.n_codes, np.uint8) for number, space in self._spaces.items()
-        }
+        live = {number: np.zeros(space.n_codes, np.uint8) for number, space in self._spaces.items()}
         for window in self.windows:
             window.sweep()
             for key, space in enumerate(window.spec.spaces):
@@ -189,4 +186,3 @@ class LiveJoin:
                 live[space][codes[codes >= 0]] = 1
         for number, flags in live.items():
             self._spaces[number].sweep(flags)
-

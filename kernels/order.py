@@ -125,9 +125,7 @@ class _Search:
 
     def _decidable(self, bound: tuple[int, ...], target: int) -> list[Predicate]:
         now = frozenset((*bound, target))
-        return [
-            p for p in self.spec.predicates if target in streams_of(p) and streams_of(p) <= now
-        ]
+        return [p for p in self.spec.predicates if target in streams_of(p) and streams_of(p) <= now]
 
     def _equalities(self, bound: tuple[int, ...], target: int) -> tuple[tuple[Key, Key], ...]:
         """Keys of the target and bound keys equal to them; those the user wrote come first."""
@@ -183,11 +181,9 @@ class _Search:
         choices = []
         for kind in kinds():
             for access in kind.options(situation):
-                filters = self._filters(access, predicates, bound)
-                cost = access.cost + sum(
-                    FILTER_COST[type(p)] * access.candidates for p in filters[0]
-                )
-                choices.append((cost, access, filters))
+                left = self._filters(access, predicates, bound)
+                cost = access.cost + sum(FILTER_COST[type(p)] * access.candidates for p in left[0])
+                choices.append((cost, access, left))
         cost, access, (filters, implied) = min(choices, key=lambda choice: choice[0])
         kept = window_rows
         for p in predicates:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from windjoin.kernels.spec import F64, I64, StreamSpec
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.index import Index

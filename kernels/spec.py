@@ -1,4 +1,4 @@
-"""What the kernels are told: streams with windows, a conjunction of predicates, rows as plain arrays.
+"""What the kernels are told: streams with windows, a conjunction of predicates, plain arrays.
 
 Nothing here knows of Arrow, column names or types.  ``bindings`` turns a query and its schemas into
 a `JoinSpec` once, and every table or batch into `Rows`; the kernels answer with row numbers.
@@ -141,7 +141,7 @@ class JoinSpec:
 
 @dataclass(frozen=True, slots=True)
 class BytesColumn:
-    """Variable-length keys as Arrow lays them out: value i is ``data[offsets[i]:offsets[i + 1]]``."""
+    """Variable-length keys as Arrow has them: value i is ``data[offsets[i]:offsets[i + 1]]``."""
 
     offsets: I64  # (n + 1,)
     data: NDArray[np.uint8]

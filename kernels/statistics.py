@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from windjoin.kernels.spec import (
     Between,
     BytesColumn,
@@ -91,11 +90,12 @@ def _share(
 
 def _key_sample(column: Any, sample: NDArray[np.int64]) -> NDArray[Any]:
     if isinstance(column, BytesColumn):
-        text = column.data.tobytes() if len(column.data) < 1 << 16 else memoryview(column.data)
+        text: Any = column.data.tobytes() if len(column.data) < 1 << 16 else column.data
         return np.array(
             [bytes(text[column.offsets[i] : column.offsets[i + 1]]) for i in sample], dtype=object
         )
-    return column[sample]
+    values: NDArray[Any] = column[sample]
+    return values
 
 
 def _equal_share(left: NDArray[Any], right: NDArray[Any]) -> float | None:
@@ -108,9 +108,7 @@ def _equal_share(left: NDArray[Any], right: NDArray[Any]) -> float | None:
     return max(hits, 0.5) / (len(left) * len(right))
 
 
-def _ordered_hits(
-    predicate: Compare | Between, x: NDArray[Any], ordered: NDArray[Any]
-) -> float:
+def _ordered_hits(predicate: Compare | Between, x: NDArray[Any], ordered: NDArray[Any]) -> float:
     """Pairs (x, y) that pass, for sorted y."""
     n = len(ordered)
     if isinstance(predicate, Between):

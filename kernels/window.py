@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from windjoin.kernels.side import ROW_NUMBER, Codes, Side
 from windjoin.kernels.spec import F64, I64, StreamSpec
 from windjoin.pyx.column import ColumnView, Ring
@@ -92,8 +91,8 @@ class Window(Side):
         self._time.put(self.tail, time)
         for ring, values in zip(self._columns, columns, strict=True):
             ring.put(self.tail, values)
-        for ring, values in zip(self._codes, codes, strict=True):
-            ring.put(self.tail, values)
+        for ring, numbers in zip(self._codes, codes, strict=True):
+            ring.put(self.tail, numbers)
         if self._numbers is not None:
             self._numbers.put(self.tail, np.arange(self.tail, self.tail + n))
         self.tail += n

@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.band``.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.math cimport isfinite
 from libc.string cimport memset
 
@@ -49,8 +49,14 @@ cdef class ValueCells(Index):
         self.state = &self.all
 
     @staticmethod
-    def load(const int64_t[::1] values, const int64_t[::1] times, double width, bint real, int64_t first=0):
-        """Index of rows first, first + 1, ... in time order; ``values``: int64, or sortable doubles."""
+    def load(
+        const int64_t[::1] values, const int64_t[::1] times, double width, bint real,
+        int64_t first=0,
+    ):
+        """Index of rows first, first + 1, ... in time order.
+
+        values: int64, or sortable doubles
+        """
         cdef int64_t i, n = values.shape[0], low = 0, high = -1
         cdef ValueCells self = ValueCells(width, real)
         self._begin(values[n >> 1] if n else 0)

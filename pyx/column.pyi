@@ -2,10 +2,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
+@disjoint_base
 class ColumnView:
     def __init__(self, array: NDArray[Any] | None = None, first: int = 0) -> None: ...
 
+@disjoint_base
 class Ring(ColumnView):
     capacity: int
     itemsize: int

@@ -1,5 +1,5 @@
 """One column of a stream as the pipelines see it: an array, or a ring that row numbers wrap in."""
-from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -85,7 +85,10 @@ cdef class Ring(ColumnView):
         return head
 
 
-def judge(const int64_t[::1] times, const uint8_t[::1] bad, int64_t newest, int64_t promised, int64_t lateness):
+def judge(
+    const int64_t[::1] times, const uint8_t[::1] bad,
+    int64_t newest, int64_t promised, int64_t lateness,
+):
     """Which rows come too late, going through them in order of arrival.
 
     bad: rows with no time, None if there are none
@@ -93,7 +96,7 @@ def judge(const int64_t[::1] times, const uint8_t[::1] bad, int64_t newest, int6
     Returns (newest time now, whether times never decrease, mask of late rows or None).
     """
     cdef int64_t i, n = times.shape[0], last = INT64_MIN, watermark
-    cdef bint any_late = False, ordered = True
+    cdef bint ordered = True
     cdef uint8_t[::1] late = None
     mask = None
     for i in range(n):

@@ -26,7 +26,8 @@ def check():
     if requested == -2:
         import os
         raise ValueError(
-            f"WINDJOIN_ISA={os.environ['WINDJOIN_ISA']!r} is not known; use one of {', '.join(_NAMES)}"
+            f"WINDJOIN_ISA={os.environ['WINDJOIN_ISA']!r} is not known;"
+            f" use one of {', '.join(_NAMES)}"
         )
     if requested > isa_supported():
         raise ValueError(

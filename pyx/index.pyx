@@ -10,8 +10,8 @@ cdef int out_of_memory(const char *what, int64_t n) except -1 nogil:
 cdef class Index:
     """Rows of one stream, found by time and, if the index has one, by a value.
 
-    A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state`` stays
-    where it is for the life of the index.
+    A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state``
+    stays where it is for the life of the index.
     """
 
     @property
@@ -28,7 +28,10 @@ cdef class Index:
         raise NotImplementedError(f"{type(self).__name__} does not forget")
 
     def sweep(self):
-        """Drop expired rows for good; an index of key codes returns one byte per code: still there."""
+        """Drop expired rows for good.
+
+        An index of key codes returns one byte per code: whether it is still there.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not sweep")
 
     @property

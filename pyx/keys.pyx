@@ -3,8 +3,8 @@
 Unchecked: enter through ``kernels.keys``.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -55,7 +55,6 @@ cdef class KeySpace:
         """Forget every key whose code is not ``live``; its code will be given out again."""
         cdef Entry *old = self.table
         cdef int64_t i, slots = self.wrap + 1
-        cdef Entry *place
         with nogil:
             self.used = 0
             self.n_vacant = 0

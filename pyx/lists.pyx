@@ -1,6 +1,9 @@
-"""Equality index: time-ordered lists per key code.  Unchecked: enter through ``kernels.equality``."""
+"""Equality index: time-ordered lists per key code.
+
+Unchecked: enter through ``kernels.equality``.
+"""
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, memset
 
 from windjoin.pyx.index cimport SLACK, Cursor, Index, Pairs, Probe, out_of_memory
@@ -99,7 +102,7 @@ cdef class KeyLists(Index):
             rows = self.all.row + entry.offset
             t = time[i]
             at = entry.length
-            if at and times[at - 1] > t:  # out of order: keep the list sorted, equal times by arrival
+            if at and times[at - 1] > t:  # out of order: keep the list sorted, ties by arrival
                 at = lists_search(times, 0, at, t + 1)
                 memmove(times + at + 1, times + at, (entry.length - at) * sizeof(int64_t))
                 memmove(rows + at + 1, rows + at, (entry.length - at) * sizeof(int64_t))

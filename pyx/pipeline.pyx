@@ -12,7 +12,9 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from windjoin.pyx.column cimport ColumnView
-from windjoin.pyx.index cimport SLACK, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory
+from windjoin.pyx.index cimport (
+    SLACK, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory,
+)
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
 from windjoin.pyx.output cimport Chunk, Output
@@ -20,7 +22,8 @@ from windjoin.pyx.output cimport Chunk, Output
 
 cdef extern from "pipeline.h" nogil:
     const int MOST_STREAMS
-    const int LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, NOT_EQUAL, BETWEEN, EQUAL_CODE, NOT_EQUAL_CODE
+    const int LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, NOT_EQUAL, BETWEEN
+    const int EQUAL_CODE, NOT_EQUAL_CODE
     ctypedef struct Partials:
         int64_t n
         int64_t *row[16]
@@ -48,7 +51,9 @@ cdef extern from "pipeline.h" nogil:
     void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
     void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out)
 
-ctypedef void (*Function)(int64_t n, int64_t stride, const void *ints, const void *reals, uint8_t *out) noexcept nogil
+ctypedef void (*Function)(
+    int64_t n, int64_t stride, const void *ints, const void *reals, uint8_t *out
+) noexcept nogil
 
 cdef enum:
     MOST_CODES = 8
@@ -134,7 +139,6 @@ cdef class Pipeline:
     cdef readonly int64_t started
 
     def __cinit__(self, int stream, ColumnView time, int64_t window, int64_t block):
-        cdef int s
         self.stream = stream
         self.time = time
         self.window = window
@@ -156,16 +160,21 @@ cdef class Pipeline:
         free(self.start_codes)
         _free_partials(&self.start)
 
-    def add_hop(self, int stream, int64_t window, Index index, codes=(), spaces=(), range_=None, filters=()):
+    def add_hop(
+        self, int stream, int64_t window, Index index,
+        codes=(), spaces=(), range_=None, filters=(),
+    ):
         """Probe ``index`` of a stream.
 
-        codes: (stream, int32 ColumnView) of each part of the key; spaces: KeySpace of each further part
+        codes: (stream, int32 ColumnView) of each part of the key
+        spaces: KeySpace of each further part
         range_: comparison that bounds the value, as in ``filters``
-        filters: ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
+        filters:
+            ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
             ("function", address, [(stream, ColumnView), ...]) or ("callback", evaluate, streams)
         """
         cdef Hop *hop = self.hops + self.n_hops
-        cdef int k, s
+        cdef int k
         cdef KeySpace space
         self.n_hops += 1
         hop.stream = stream
@@ -261,7 +270,7 @@ cdef class Pipeline:
                 at += self.start.n
 
     def measured(self):
-        """Per hop: stream, partial results that asked, candidates proposed, kept, and the filters' counts."""
+        """Per hop: stream, partial results that asked, candidates proposed, kept; filters' too."""
         return [
             {
                 "stream": self.hops[h].stream,
@@ -279,7 +288,7 @@ cdef class Pipeline:
     def run_lists(self, KeyLists lists, Output out):
         """The same for all rows of an index on the start stream, key after key.
 
-        The first hop must ask by the key of that index: then its lists are read one after the other.
+        The first hop must ask by the key of that index: its lists are read one after the other.
         """
         cdef int64_t code, at, taken
         cdef List *entry

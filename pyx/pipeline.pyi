@@ -1,0 +1,41 @@
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import disjoint_base
+from windjoin.pyx.column import ColumnView
+from windjoin.pyx.index import Index
+from windjoin.pyx.keys import KeySpace
+from windjoin.pyx.lists import KeyLists
+from windjoin.pyx.output import Output
+
+OPERATIONS: dict[str, int]
+
+@disjoint_base
+class Pipeline:
+    on_pulse: Callable[[int], object] | None
+    stopped: bool
+    def __new__(cls, stream: int, time: ColumnView, window: int, block: int) -> Self: ...
+    @property
+    def started(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def add_hop(
+        self,
+        stream: int,
+        window: int,  # int64_t
+        index: Index,
+        codes: Sequence[tuple[int, ColumnView]] = (),  # int32 columns
+        spaces: Sequence[KeySpace] = (),  # one less than codes
+        range_: tuple[Any, ...] | None = None,
+        filters: Sequence[tuple[Any, ...]] = (),
+    ) -> None: ...
+    def run_range(self, first: int, last: int, out: Output) -> None: ...  # int64_t
+    def run_rows(
+        self,
+        rows: NDArray[np.int64],  # const int64_t[::1]
+        out: Output,
+    ) -> None: ...
+    def run_lists(self, lists: KeyLists, out: Output) -> None: ...
+    def measured(self) -> list[dict[str, Any]]: ...

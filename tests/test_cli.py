@@ -1,0 +1,443 @@
+"""The command as users run it: a process of its own, its output, its exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from decimal import Decimal
+from importlib.metadata import version
+from pathlib import Path
+from unittest.mock import Mock
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import windjoin as wj
+from pyarrow import feather, parquet
+from windjoin import pairs
+from windjoin.cli import doctor
+from windjoin.cli.conditions import functions, parse_expression
+from windjoin.cli.demo import generate
+from windjoin.cli.files import _WRITERS, write_table
+from windjoin.cli.main import main
+from windjoin.cli.queryfile import read_query_file
+
+ROOT = Path(__file__).parent.parent
+COMMAND = [sys.executable, "-m", "windjoin"]
+STREAM = '[streams.{0}]\npath = "{0}.csv"\ntime = "t"\nwindow = 10\n'
+TWO_STREAMS = STREAM.format("a") + STREAM.format("b")
+QUERY = 'on = \'a["k"] == b["k"]\'\n' + TWO_STREAMS
+
+
+def windjoin(*arguments: object, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **settings},
+        timeout=120,
+    )
+
+
+def refusal(*arguments: object, **settings: str) -> str:
+    """What a command that fails says: one line, no traceback."""
+    done = windjoin(*arguments, **settings)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stderr.startswith("windjoin: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("windjoin: ").strip()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two small streams and a query over them."""
+    (tmp_path / "a.csv").write_text("t,k,x\n1,u,1.5\n2,v,2.5\n30,u,3.5\n")
+    (tmp_path / "b.csv").write_text("t,k,y\n5,u,10\n6,v,20\n7,w,30\n")
+    (tmp_path / "query.toml").write_text(QUERY)
+    return tmp_path
+
+
+def query_file(folder: Path, text: str) -> Path:
+    (folder / "query.toml").write_text(text)
+    return folder / "query.toml"
+
+
+# -- run -------------------------------------------------------------------------------------------
+
+
+def test_run_shows_the_first_rows_and_the_counters(folder: Path) -> None:
+    done = windjoin("run", folder / "query.toml", "--rows", 1)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert re.fullmatch(r"2 results from 6 rows in \d+\.\d\d s: [\d,]+ rows/s", lines[0])
+    assert lines[1].startswith("rows_in 6, results 2, rejected 0, comparisons ")
+    assert lines[-3:] == [
+        "a_t | a_k | a_x | b_t | b_k | b_y",
+        "1   | u   | 1.5 | 5   | u   | 10",
+        "... 1 more row",
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv"])
+def test_run_writes_what_the_suffix_names(folder: Path, suffix: str) -> None:
+    output = folder / f"out{suffix}"
+    done = windjoin("run", folder / "query.toml", "--output", output, "--threads", 2)
+    assert done.returncode == 0, done.stderr
+    assert f"written to {output}" in done.stdout
+    if suffix == ".csv":
+        rows = output.read_text().splitlines()[1:]
+        assert sorted(rows) == ['1,"u",1.5,5,"u",10', '2,"v",2.5,6,"v",20']
+        return
+    table = (parquet.read_table if suffix in (".parquet", ".pq") else feather.read_table)(output)
+    assert sorted(table.column("a_k").to_pylist()) == ["u", "v"]
+    left = {"a.csv", "b.csv", "query.toml", output.name}
+    assert {path.name for path in folder.iterdir()} == left
+
+
+def test_run_understands_every_key(folder: Path) -> None:
+    text = """\
+    on = ['a["x"] < b["y"]', '(b["y"] - a["x"] * 2).between(0, 25)']
+    select = ['a["x"]', '(b["y"] + 1).alias("next")']
+    closed = "right"
+    cross = false
+    exclude_self = ["a", "b"]
+    ordered = true
+    threads = 1
+    output = "kept.parquet"
+    [streams.a]
+    path = "a.csv"
+    time = "t"
+    window = "10s"
+    unit = "s"
+    where = 'a["x"] > 0'
+    [streams.b]
+    path = "b.csv"
+    time = "t"
+    window = 10
+    unit = "s"
+    """
+    done = windjoin("run", query_file(folder, text))
+    assert done.returncode == 0, done.stderr
+    kept = parquet.read_table(folder / "kept.parquet")
+    found = [(row["a_x"], row["next"]) for row in kept.to_pylist()]
+    assert found == [(2.5, 11), (1.5, 21), (2.5, 31)]  # but no row with itself
+
+
+def test_the_example_of_the_documentation_gives_what_it_says(tmp_path: Path) -> None:
+    blocks = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "docs" / "cli.md").read_text(), re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["toml", "csv", "json", "csv", "csv"]
+    names = ("query.toml", "calls.csv", "trades.jsonl", "news.csv")
+    for name, (_, text) in zip(names, blocks, strict=False):
+        (tmp_path / name).write_text(text)
+    done = windjoin("run", tmp_path / "query.toml")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "results.csv").read_text() == blocks[-1][1]
+
+
+CONDITIONS = [
+    'a["x"] < b["y"]',
+    'abs(a["x"] - b["y"]) <= 5',
+    '(a["x"] - b["y"]).between(-20, -1.5, closed="left")',
+    '(a["k"] == b["k"]) | (a["x"] + b["y"] > 2 * 3 + 1)',
+    '~(a["k"] != b["k"]) & (b["y"] // 7 % 2 - a["x"] < +1)',
+    'a["x"] / b["y"] <= Decimal("0.15")',
+    'a["k"].is_null() | (b["k"] != "u") & (a["k"] != b["k"])',
+    '(a["x"] * 1000).between(b["y"], b["y"] * -(-100))',
+]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_conditions_mean_what_they_mean_in_a_program(folder: Path, condition: str) -> None:
+    described = read_query_file(query_file(folder, f"on = '''{condition}'''\n" + TWO_STREAMS))
+    a, b = (wj.stream(name, time="t", window=10) for name in "ab")
+    written = eval(condition, {"a": a, "b": b, "Decimal": Decimal})
+    query = wj.join(a, b, on=written)
+    assert repr(described.query.on) == repr(query.on)
+    expected = query.run(described.sources)
+    assert described.query.run(described.sources).equals(expected)
+
+
+def test_times_are_constants_too() -> None:
+    streams = {name: wj.stream(name, time="t", window=10) for name in "ab"}
+    text = (
+        '(a["when"] >= datetime.datetime(2026, 1, 5, tzinfo=UTC)) & (b["day"] == date(2026, 1, 5))'
+        ' & (a["when"] - b["when"] < timedelta(seconds=5) + timedelta(minutes=1))'
+        ' & (b["at"] != time(9, 30)) & (a["ok"] == True) & (b["raw"] != b"x")'
+    )
+    assert repr(parse_expression(text, streams)) == (
+        '(a["when"] >= datetime.datetime(2026, 1, 5, 0, 0, tzinfo=datetime.timezone.utc))'
+        ' & (b["day"] == datetime.date(2026, 1, 5))'
+        ' & (a["when"] - b["when"] < datetime.timedelta(seconds=65))'
+        ' & (b["at"] != datetime.time(9, 30)) & (a["ok"] == True) & (b["raw"] != b\'x\')'
+    )
+
+
+REFUSED = [
+    ("a[", "is not an expression: '[' was never closed"),
+    ("1 < a['k'] < 2", "is a chain of comparisons; write two, or .between(low, high)"),
+    ("a['k'] == b['k'] and a['x'] < 1", "uses and, or, not or in; write &, |, ~ with each side"),
+    ("not a['k']", "uses and, or, not or in; write &, |, ~ with each side in parentheses"),
+    ("a['k'] in b['k']", "uses and, or, not or in; write &, |, ~ with each side in parentheses"),
+    ("a[0] == b['k']", '`a[0]` does not name a column; write for example calls["person"]'),
+    ("c['k'] == b['k']", "'c' is not a stream of this query; there are 'a' and 'b'"),
+    ("a['k']['l'] == 1", "`a['k']` has no columns; only streams do"),
+    ("a['k'] ** 2 == b['k']", "`a['k'] ** 2` cannot stand in a condition"),
+    ("a.name == b['k']", "`a.name` cannot stand in a condition"),
+    ("[a['k']]", "`[a['k']]` cannot stand in a condition"),
+    ("a['k'] == None", "`None` cannot stand in a condition"),
+    ("abs(*a['k']) == 1", "`*a['k']` cannot stand in a condition"),
+    ("abs(**a['k']) == 1", "`abs(**a['k'])` cannot stand in a condition"),
+    ("'x' * 10 ** 9 == a['k']", "`10 ** 9` cannot stand in a condition"),
+    ("a['k'] == 'x' * 1000000000", "'x' is not a number to calculate with"),
+    ("a['k'] == 1 // 0", "integer division or modulo by zero"),
+    ("a['k'] == Decimal('one')", "not a number"),
+    ("a['k'] == date(2026, 13, 1)", "month must be in 1..12"),
+    ("open('/etc/passwd')", "'open' is not one of abs, Decimal, date, datetime, time, timedelta"),
+    ("__import__('os').system('x')", "`__import__('os').system` is not one of abs, Decimal"),
+    ("a['k'].__class__", "`a['k'].__class__` cannot stand in a condition"),
+    ("a['k'].columns() == 1", "`a['k'].columns` is not one of abs, Decimal"),
+    ("a.is_null()", "`a` is no column: it has no .is_null()"),
+    ("udf(lambda x: x, a['k'])", "udf is for programs: text is never executed"),
+    ("a['k'].alias(5)", ".alias(5): the name must be a text that is not empty"),
+    ("1 + 1", "is not an expression over columns of streams"),
+    ("a", "is not an expression over columns of streams"),
+    ("(" * 500 + "a" + ")" * 500, "is not an expression: too many nested parentheses"),
+    ("-" * 5000 + "a['k']", "is nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_conditions_refuse(text: str, message: str) -> None:
+    streams = {name: wj.stream(name, time="t", window=10) for name in "ab"}
+    with pytest.raises(wj.QueryError, match=re.escape(message)):
+        parse_expression(text, streams)
+
+
+def test_the_documentation_names_every_function_and_suffix() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text()
+    built_in = [name for name in functions() if name not in pairs.known()]
+    assert [name for name in built_in if f"{name}(" not in text] == []
+    assert [suffix for suffix in _WRITERS if f"`{suffix}`" not in text] == []
+
+
+WRONG_FILES = [
+    ("on = [", "is not TOML: "),
+    ("", "there are no streams; describe each in a table such as [streams.calls]"),
+    ("streams = 5", "there are no streams; describe each in a table such as [streams.calls]"),
+    ("streams.a = 5", "there are no streams; describe each in a table such as [streams.calls]"),
+    ("onn = ''\n" + TWO_STREAMS, "the file has the unknown key 'onn'; did you mean 'on'?"),
+    (TWO_STREAMS + "pth = 'x'", "[streams.b]: [streams.b] has the unknown key 'pth'; did you mean"),
+    (STREAM.format("a") + "[streams.b]\ntime = 't'", "[streams.b]: path is missing"),
+    (TWO_STREAMS + "where = 5", "[streams.b]: where = 5: expected a text"),
+    ("ordered = 1\n" + QUERY, "ordered = 1: expected true or false"),
+    ("threads = '2'\n" + QUERY, "threads = '2': expected a whole number"),
+    ("threads = 0\n" + QUERY, "threads=0: give a number of threads, 1 or more, or None"),
+    ("on = 5\n" + TWO_STREAMS, "on = 5: expected a list of texts"),
+    ("on = [5]\n" + TWO_STREAMS, "on = [5]: expected a list of texts"),
+    ("exclude_self = 'a'\n" + QUERY, "exclude_self = 'a': give true, or a list of the streams"),
+    ("on = 'a[0]'\n" + TWO_STREAMS, "on: `a[0]`: `a[0]` does not name a column"),
+    ("select = 'q[\"k\"]'\n" + QUERY, "select: `q[\"k\"]`: 'q' is not a stream of this query"),
+    (TWO_STREAMS + "where = 'a[\"k\"] == 1'", "[streams.b]: where: `a[\"k\"] == 1`: 'a' is not a"),
+    (TWO_STREAMS, "no condition connects 'a' with 'b': that is a cross product"),
+    (QUERY.replace("10", "'-5s'", 1), "[streams.a]: stream 'a': window='-5s' is negative"),
+    ("closed = 'left'\n" + QUERY, 'closed=\'left\': a window is closed="both" or closed="right"'),
+    (QUERY.replace("a.csv", "c.csv"), "stream 'a': there is no file"),
+    (QUERY.replace('a["k"]', 'a["kk"]'), "'kk'"),
+    ("output = 'x.doc'\n" + QUERY, "has no suffix that says how to write it; known are .parquet"),
+    ("output = 'no/x.csv'\n" + QUERY, "there is no folder"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG_FILES, ids=range(len(WRONG_FILES)))
+def test_wrong_query_files_are_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    assert main(["run", str(query_file(folder, text))]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("windjoin: ")
+    assert said.count("\n") == 1
+    assert message in said
+
+
+def test_a_missing_query_file_is_one_line(tmp_path: Path) -> None:
+    assert refusal("run", tmp_path / "q.toml") == (
+        f"{tmp_path}/q.toml: cannot be read: No such file or directory"
+    )
+
+
+def test_a_broken_input_file_is_one_line(folder: Path) -> None:
+    (folder / "a.csv").write_bytes(b"t,k\n1,2,3\n")
+    assert "stream 'a': " in refusal("run", folder / "query.toml")
+
+
+def test_an_output_that_cannot_be_written_leaves_nothing_behind(folder: Path) -> None:
+    (folder / "out.csv").mkdir()
+    said = refusal("run", folder / "query.toml", "--output", folder / "out.csv")
+    assert said == f"output '{folder}/out.csv' is a folder; give a file in it"
+    nested = pa.table({"x": pa.array([[1]])})
+    with pytest.raises(wj.InputError, match="cannot be written: Unsupported Type"):
+        write_table(nested, folder / "nested.csv")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "a.csv", "b.csv", "out.csv", "query.toml",
+    ]  # fmt: skip
+
+
+def test_no_memory_is_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error, said in (
+        (MemoryError("no memory for 5 rows"), "not enough memory: no memory for 5 rows"),
+        (MemoryError(), "not enough memory"),
+    ):
+        monkeypatch.setattr("windjoin.cli.run.read_tables", Mock(side_effect=error))
+        assert main(["run", str(folder / "query.toml")]) == 1
+        assert capsys.readouterr().err == f"windjoin: {said}\n"
+
+
+# -- how it is called and how it ends --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "the following arguments are required: COMMAND"),
+        (("walk",), "invalid choice: 'walk'"),
+        (("run",), "the following arguments are required: QUERY.toml"),
+        (("run", "q", "--threads", "0"), "argument --threads: 0 is less than 1"),
+        (("run", "q", "--threads", "two"), "argument --threads: invalid whole value: 'two'"),
+    ],
+)
+def test_a_wrong_command_line_says_so(arguments: tuple[str, ...], said: str) -> None:
+    done = windjoin(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_version_and_help() -> None:
+    assert windjoin("--version").stdout == f"windjoin {version('windjoin')}\n"
+    shown = windjoin("--help").stdout
+    assert all(f"    {name}" in shown for name in ("demo", "run", "doctor"))
+
+
+def test_ctrl_c_ends_cleanly() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "demo", "--rows", "30_000_000", "--threads", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline().startswith("generating")
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (130, "windjoin: stopped\n")
+
+
+def test_nobody_reads_any_more(folder: Path) -> None:
+    rows = "".join(f"{t},u,1\n" for t in range(3000))
+    (folder / "a.csv").write_text("t,k,x\n" + rows)
+    (folder / "b.csv").write_text("t,k,y\n" + rows)
+    command = [*COMMAND, "run", str(folder / "query.toml"), "--rows", "50000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 141
+
+
+def test_progress_is_shown_where_it_is_asked_for(folder: Path) -> None:
+    def shown(*options: str) -> str:
+        done = windjoin("run", folder / "query.toml", *options, FORCE_COLOR="1", TERM="xterm")
+        assert done.returncode == 0
+        return done.stderr
+
+    assert "joining" in shown("--progress")
+    assert shown() == ""
+
+
+# -- demo, doctor ----------------------------------------------------------------------------------
+
+
+def test_demo_shows_rows_pace_and_what_it_kept_runs(tmp_path: Path) -> None:
+    done = windjoin("demo", "--rows", 20_000, "--keep", tmp_path / "kept")
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"([\d,]+) results from 42,000 rows in", done.stdout)
+    assert found is not None
+    assert int(found[1].replace(",", "")) > 100
+    assert "rows_in 42,000" in done.stdout
+    assert "calls_ts" in done.stdout
+    again = windjoin("run", tmp_path / "kept" / "query.toml")
+    assert found[0] in again.stdout
+    results = parquet.read_table(tmp_path / "kept" / "results.parquet")
+    assert f"{results.num_rows:,}" == found[1]
+
+
+def test_demo_gives_other_rows_for_another_seed() -> None:
+    assert generate(500, 1)["calls"].equals(generate(500, 1)["calls"])
+    assert not generate(500, 1)["calls"].equals(generate(500, 2)["calls"])
+
+
+def test_demo_says_where_it_cannot_keep(folder: Path) -> None:
+    said = refusal("demo", "--rows", 10, "--keep", folder / "a.csv")
+    assert said == f"--keep: cannot write to '{folder}/a.csv': File exists"
+
+
+def test_doctor_is_content_here() -> None:
+    done = windjoin("doctor")
+    assert done.returncode == 0, done.stdout
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if line[:1].strip())
+    assert lines["windjoin"] == version("windjoin")
+    assert lines["cpu"].startswith("path ")
+    assert "this CPU offers plain" in lines["cpu"]
+    assert lines["join"] == "a small join gives the right rows"
+    assert done.stdout.endswith("\nall well\n")
+
+
+def test_doctor_finds_what_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = windjoin(
+        "doctor",
+        WINDJOIN_CACHE_DIR=str(tmp_path / "file"),
+        WINDJOIN_ISA="sse9",
+        WINDJOIN_COLOUR="red",
+        JAVA_HOME=str(tmp_path),
+    )
+    assert done.returncode == 1
+    assert f"cache        BROKEN {tmp_path}/file is not writable (File exists)" in done.stdout
+    assert "cpu path     BROKEN WINDJOIN_ISA='sse9' is not known; use one of plain" in done.stdout
+    assert "WINDJOIN_COLOUR=red (unknown; known are WINDJOIN_ISA" in done.stdout
+    assert f"{tmp_path}/bin/java does not start" in done.stdout
+    assert re.search(r"\n[234] broken\n$", done.stdout)
+
+
+def test_doctor_notices_a_wrong_join(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = {"a": np.array([0]), "b": np.array([1])}
+    monkeypatch.setattr(wj.Query, "indices", lambda *_: wrong)
+    assert main(["doctor"]) == 1
+    assert "join         BROKEN wrong rows [(0, 1)]" in capsys.readouterr().out
+    monkeypatch.setattr(wj.Query, "indices", Mock(side_effect=OSError("no such symbol")))
+    assert main(["doctor"]) == 1
+    assert "join         BROKEN OSError: no such symbol" in capsys.readouterr().out
+
+
+def test_doctor_misses_packages_and_java(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "REQUIRED", ("numpy", "no-such-package"))
+    monkeypatch.setattr(doctor, "_java_program", lambda: None)
+    monkeypatch.setattr(doctor, "find_spec", lambda name: name == "pyspark" or None)
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert "no-such-package BROKEN missing: pip install no-such-package" in shown
+    assert "java         BROKEN not found; Spark needs it: pip install windjoin[spark]" in shown
+    monkeypatch.setattr(doctor, "REQUIRED", ())
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    assert main(["doctor"]) == 0
+    assert "java         not found (only Spark needs it)" in capsys.readouterr().out

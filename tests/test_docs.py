@@ -1,0 +1,37 @@
+"""What the documentation names is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+ROOMS = ("pyx", "kernels", "diffusion", "bindings", "tests", "benchmarks", "docs")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_named_files_exist(page: Path) -> None:
+    named = re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w./-]*)`", page.read_text())
+    missing = [
+        name
+        for name in named
+        if "NAME" not in name
+        and not (ROOT / name).exists()
+        and not name.startswith("benchmarks/results/")
+    ]
+    assert missing == []
+
+
+def test_every_page_is_listed() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert {name for name in pages if f"]({name})" not in index} == set()

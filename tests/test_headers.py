@@ -1,0 +1,43 @@
+"""The C headers stand on their own, on x86-64 and where there is no x86-64."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+PYX = Path(__file__).parent.parent / "pyx"
+COMPILER = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+
+
+SYSTEM = sorted(
+    {
+        line
+        for path in PYX.glob("*.h")
+        for line in path.read_text().splitlines()
+        if line.startswith("#include <") and "immintrin" not in line
+    }
+)
+
+
+@pytest.mark.parametrize("header", sorted(path.name for path in PYX.glob("*.h")))
+@pytest.mark.parametrize("processor", ["x86-64", "plain"])
+def test_header_compiles_alone(header: str, processor: str, tmp_path: Path) -> None:
+    before = []
+    if processor == "plain":  # the system's headers must still know where they are
+        before = [*SYSTEM, "#undef __x86_64__"]
+    source = tmp_path / "alone.c"
+    source.write_text(
+        "\n".join([*before, f'#include "{header}"', "int main(void) { return 0; }\n"])
+    )
+    options = ["-c", "-O1", "-Wall", "-Werror", "-Wno-unused-function", "-I", str(PYX)]
+    done = subprocess.run(
+        [COMPILER, *options, str(source), "-o", str(tmp_path / "alone.o")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
