@@ -26,7 +26,6 @@ NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _COMPARE, _OR, _AND, _SUM, _PRODUCT, _UNARY, _ATOM = range(7)
 _LEVEL = {"|": _OR, "&": _AND, "+": _SUM, "-": _SUM}
 _LEVEL |= dict.fromkeys(("*", "/", "//", "%"), _PRODUCT)
-
 _NUMBERS = (bool, int, float, Decimal, np.generic)
 _CONSTANTS = (*_NUMBERS, str, bytes, datetime, date, time, timedelta, Duration)
 
