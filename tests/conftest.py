@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-EXAMPLES = 60
+EXAMPLES = 40
 THOROUGH = 50  # times as many
 
 for _profile, _examples in (("default", EXAMPLES), ("thorough", EXAMPLES * THOROUGH)):

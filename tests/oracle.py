@@ -15,7 +15,6 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from typing import Any
 from typing import Literal as OneOf
@@ -102,8 +101,6 @@ def evaluate(expression: Expression, rows: Sequence[Row]) -> Any:
         return values[0] is None
     if any(value is None for value in values):
         return None
-    if any(isinstance(value, float) for value in values):  # decimals meet doubles as doubles
-        values = [float(value) if isinstance(value, Fraction) else value for value in values]
     function = expression.function or OPERATIONS[expression.operation]
     return _null_if_nan(function(*values))
 

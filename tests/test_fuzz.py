@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 
@@ -66,3 +70,21 @@ def test_a_lost_result_is_reported_and_saved(monkeypatch, tmp_path: Path, capsys
     assert "5 cases" in output.out
     assert "1 missing" in output.err
     assert list(tmp_path.glob("seed1-case*/replay.py"))
+
+
+@pytest.mark.parametrize(("doubled", "status"), [(0, 0), (1, 1)])
+def test_a_saved_case_replays_as_a_program(doubled: int, status: int, tmp_path: Path):
+    case = next(case for case in fuzz.drawn_cases(2) if fuzz.expected_rows(case))
+    expected = Counter(fuzz.expected_rows(case))
+    expected[next(iter(expected))] += doubled
+    fuzz.save(case, expected, tmp_path)
+    root = Path(__file__).parents[1]
+    replay = subprocess.run(
+        [sys.executable, str(tmp_path / "replay.py")],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert replay.returncode == status, replay.stderr
+    assert not doubled or "1 missing" in replay.stderr

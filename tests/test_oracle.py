@@ -90,7 +90,7 @@ def test_join_excludes_a_row_from_meeting_itself():
         (2**53, float(2**53), True, False),
         (2**63 - 1, float(2**63), False, True),
         (2**64 - 1, -1, False, False),
-        (Fraction(1, 10), 0.1, True, False),  # a decimal meets a double as the nearest double
+        (Fraction(1, 10), 0.1, False, True),  # the double nearest to 0.1 lies above it
         (Fraction(2**53 + 1), 2**53, False, False),
         (0.0, -0.0, True, False),
         (-inf, inf, False, True),

@@ -237,6 +237,19 @@ def test_integer_times_with_a_unit_take_durations(unit):
     check(tiny([equal], columns, columns, windows=[6, 6], options=options))
 
 
+def test_integer_times_of_different_units_meet_in_one():
+    equal = Apply("==", (Column(0, "k"), Column(1, "k")))
+    units = [("s", 10**9, [0, 1, 2, 3]), ("ms", 10**6, [0, 999, 1000, 1001, 3000])]
+    columns = [
+        {TIME: (Kind(unit, pa.int64(), "number", (), scale), times), "k": (INT, [0] * len(times))}
+        for unit, scale, times in units
+    ]
+    case = tiny([equal], *columns, windows=[10**9, 0])
+    for stream, (unit, _, _), window in zip(case.streams, units, ("1s", "0s"), strict=True):
+        stream.options.update(unit=repr(unit), window=repr(window))
+    check(case)
+
+
 def test_time_differences_compare_with_durations():
     stamp, fine = KINDS["timestamp_ms"], KINDS["timestamp_ns"]
     band = Literal(1_500_000_000, "datetime.timedelta(milliseconds=1500)")
