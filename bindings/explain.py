@@ -127,4 +127,3 @@ def _flow(counts: Mapping[str, int]) -> str:
         f"{counts['asked']:,} partial results ask,"
         f" {counts['proposed']:,} rows proposed, {counts['kept']:,} kept"
     )
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -319,7 +320,7 @@ def test_a_wrong_command_line_says_so(arguments: tuple[str, ...], said: str) -> 
 def test_version_and_help() -> None:
     assert windjoin("--version").stdout == f"windjoin {version('windjoin')}\n"
     shown = windjoin("--help").stdout
-    assert all(f"    {name}" in shown for name in ("demo", "run", "doctor"))
+    assert all(f"    {name}" in shown for name in ("demo", "run", "explain", "doctor"))
 
 
 def test_ctrl_c_ends_cleanly() -> None:
@@ -360,16 +361,49 @@ def test_progress_is_shown_where_it_is_asked_for(folder: Path) -> None:
     assert shown() == ""
 
 
+# -- explain ---------------------------------------------------------------------------------------
+
+
+def test_explain_shows_the_plan_of_a_run_without_the_run(folder: Path) -> None:
+    done = windjoin("explain", folder / "query.toml")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "windowed join of 2 streams, closed='both'" in done.stdout
+    assert '  a["k"] == b["k"]' in done.stdout
+    assert "measured" not in done.stdout
+    measured = windjoin("explain", folder / "query.toml", "--run").stdout
+    plan = [line for line in done.stdout.splitlines() if line.strip().startswith(("order", "1."))]
+    assert plan
+    assert set(plan) <= set(measured.splitlines())
+    assert "measured" in measured
+
+
+def test_explain_for_programs_is_json(folder: Path) -> None:
+    plan = json.loads(windjoin("explain", folder / "query.toml", "--json").stdout)
+    assert [stream["name"] for stream in plan["streams"]] == ["a", "b"]
+    assert plan["on"] == ['a["k"] == b["k"]']
+    assert len(plan["order"]["steps"]) == 1
+    run = json.loads(windjoin("explain", folder / "query.toml", "--json", "--run").stdout)
+    assert run["metrics"]["results"] == 2
+    assert run["order"]["steps"][0].pop("measured")["kept"] == 2
+    assert run["order"] == plan["order"]
+
+
+def test_explain_refuses_what_run_refuses(folder: Path) -> None:
+    (folder / "a.csv").unlink()
+    assert "stream 'a': there is no file" in refusal("explain", folder / "query.toml")
+
+
 # -- demo, doctor ----------------------------------------------------------------------------------
 
 
-def test_demo_shows_rows_pace_and_what_it_kept_runs(tmp_path: Path) -> None:
+def test_demo_shows_plan_rows_pace_and_what_it_kept_runs(tmp_path: Path) -> None:
     done = windjoin("demo", "--rows", 20_000, "--keep", tmp_path / "kept")
     assert done.returncode == 0, done.stderr
     found = re.search(r"([\d,]+) results from 42,000 rows in", done.stdout)
     assert found is not None
     assert int(found[1].replace(",", "")) > 100
     assert "rows_in 42,000" in done.stdout
+    assert "order: from every row of " in done.stdout
     assert "calls_ts" in done.stdout
     again = windjoin("run", tmp_path / "kept" / "query.toml")
     assert found[0] in again.stdout

@@ -25,9 +25,7 @@ TABLES = {name: table(seed) for seed, name in enumerate(NAMES)}
 
 
 def rows(tables: list[pa.Table]) -> Counter[tuple[int, ...]]:
-    return Counter(
-        tuple(row.values()) for one in tables for row in one.to_pylist()
-    )
+    return Counter(tuple(row.values()) for one in tables for row in one.to_pylist())
 
 
 def test_iterate_gives_what_run_gives():
@@ -59,7 +57,9 @@ def test_aiterate_gives_what_run_gives():
 def test_sources_must_be_one_for_each_stream():
     with pytest.raises(wj.QueryError, match="sources: got 'a'; give one iterable of batches for"):
         list(QUERY.iterate({"a": []}))
-    with pytest.raises(wj.QueryError, match=r"sources\['b'\] is a int; give an iterable of batches"):
+    with pytest.raises(
+        wj.QueryError, match=r"sources\['b'\] is a int; give an iterable of batches"
+    ):
         list(QUERY.iterate({"a": [], "b": 3}))  # type: ignore[dict-item]
 
 
