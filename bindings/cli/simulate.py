@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.plots:
             _draw(outcomes, arguments.plots)
     except (ScenarioError, RoutingError, OSError, ImportError) as error:
-        print(f"windjoin simulate: {error}", file=sys.stderr)  # noqa: T201
+        print(f"windjoin simulate: {error}", file=sys.stderr)
         return 2
     return 0
 
@@ -115,7 +115,7 @@ def _print_plain(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[at]) for row in [titles, *rows]) for at in range(len(titles))]
     for row in [titles, *rows]:
         cells = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells))  # noqa: T201
+        print("  ".join(cells))
 
 
 def _print_choice(scenario: Scenario, counts: Sequence[int]) -> None:
@@ -124,9 +124,9 @@ def _print_choice(scenario: Scenario, counts: Sequence[int]) -> None:
         choice = choose(Statistics.of(scenario), specs)
         parameters = ", ".join(f"{key} {value:g}" for key, value in choice.parameters.items())
         with_them = f" with {parameters}" if parameters else ""
-        print(f"{hosts} hosts: choose {choice.strategy}{with_them}")  # noqa: T201
+        print(f"{hosts} hosts: choose {choice.strategy}{with_them}")
         for reason in choice.reasons:
-            print(f"  {reason}")  # noqa: T201
+            print(f"  {reason}")
 
 
 def _draw(outcomes: Sequence[tuple[int, Outcome]], folder: Path) -> None:
