@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +24,7 @@ from windjoin.cli import doctor
 from windjoin.cli.conditions import functions, parse_expression
 from windjoin.cli.demo import generate
 from windjoin.cli.files import _WRITERS, write_table
-from windjoin.cli.main import main
+from windjoin.cli.main import COMMANDS, main
 from windjoin.cli.queryfile import read_query_file
 
 ROOT = Path(__file__).parent.parent
@@ -319,21 +321,24 @@ def test_a_wrong_command_line_says_so(arguments: tuple[str, ...], said: str) -> 
 def test_version_and_help() -> None:
     assert windjoin("--version").stdout == f"windjoin {version('windjoin')}\n"
     shown = windjoin("--help").stdout
-    assert all(f"    {name}" in shown for name in ("demo", "run", "doctor"))
+    assert all(f"    {name}" in shown for name in COMMANDS)
 
 
 def test_ctrl_c_ends_cleanly() -> None:
     with subprocess.Popen(
-        [*COMMAND, "demo", "--rows", "30_000_000", "--threads", "1"],
+        [*COMMAND, "demo", "--rows", "5_000_000", "--threads", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as running:
         assert running.stdout is not None
-        assert running.stdout.readline().startswith("generating")
+        while running.stdout.readline() != "joining\n":
+            assert running.poll() is None
+        time.sleep(0.3)  # the kernels are at work
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=60)
-    assert (running.returncode, said) == (130, "windjoin: stopped\n")
+        shown, said = running.communicate(timeout=60)
+    assert (shown, said) == ("", "windjoin: stopped\n")
+    assert running.returncode in (130, -signal.SIGINT)  # 130 for a shell, either way
 
 
 def test_nobody_reads_any_more(folder: Path) -> None:
@@ -360,16 +365,49 @@ def test_progress_is_shown_where_it_is_asked_for(folder: Path) -> None:
     assert shown() == ""
 
 
+# -- explain ---------------------------------------------------------------------------------------
+
+
+def test_explain_shows_the_plan_of_a_run_without_the_run(folder: Path) -> None:
+    done = windjoin("explain", folder / "query.toml")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "windowed join of 2 streams, closed='both'" in done.stdout
+    assert '  a["k"] == b["k"]' in done.stdout
+    assert "measured" not in done.stdout
+    measured = windjoin("explain", folder / "query.toml", "--run").stdout
+    plan = [line for line in done.stdout.splitlines() if line.strip().startswith(("order", "1."))]
+    assert plan
+    assert set(plan) <= set(measured.splitlines())
+    assert "measured" in measured
+
+
+def test_explain_for_programs_is_json(folder: Path) -> None:
+    plan = json.loads(windjoin("explain", folder / "query.toml", "--json").stdout)
+    assert [stream["name"] for stream in plan["streams"]] == ["a", "b"]
+    assert plan["on"] == ['a["k"] == b["k"]']
+    assert len(plan["order"]["steps"]) == 1
+    run = json.loads(windjoin("explain", folder / "query.toml", "--json", "--run").stdout)
+    assert run["metrics"]["results"] == 2
+    assert run["order"]["steps"][0].pop("measured")["kept"] == 2
+    assert run["order"] == plan["order"]
+
+
+def test_explain_refuses_what_run_refuses(folder: Path) -> None:
+    (folder / "a.csv").unlink()
+    assert "stream 'a': there is no file" in refusal("explain", folder / "query.toml")
+
+
 # -- demo, doctor ----------------------------------------------------------------------------------
 
 
-def test_demo_shows_rows_pace_and_what_it_kept_runs(tmp_path: Path) -> None:
+def test_demo_shows_plan_rows_pace_and_what_it_kept_runs(tmp_path: Path) -> None:
     done = windjoin("demo", "--rows", 20_000, "--keep", tmp_path / "kept")
     assert done.returncode == 0, done.stderr
     found = re.search(r"([\d,]+) results from 42,000 rows in", done.stdout)
     assert found is not None
     assert int(found[1].replace(",", "")) > 100
     assert "rows_in 42,000" in done.stdout
+    assert "order: from every row of " in done.stdout
     assert "calls_ts" in done.stdout
     again = windjoin("run", tmp_path / "kept" / "query.toml")
     assert found[0] in again.stdout

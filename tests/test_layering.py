@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 RULES = {
     "pyx": {"windjoin.pyx", "numpy", "typing_extensions"},
     "kernels": {"windjoin.kernels", "windjoin.pyx", "numpy", "numba"},
-    "diffusion": {"windjoin.diffusion", "windjoin.pyx", "numpy"},
+    "diffusion": {"windjoin.diffusion", "windjoin.pyx", "numpy", "numba"},
 }
 FORBIDDEN = {
     "pyx": {"logging", "socket", "urllib"},

@@ -69,7 +69,7 @@ def run(given: argparse.Namespace) -> int:
         keep(tables, given.keep)
     print("\njoining", flush=True)
     results = timed_run(query, tables, given.threads, given.progress)
-    print()
+    print(f"\n{query.explain()}\n")
     print(first_rows(results, 5))
     return 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from importlib.metadata import version
 
 from windjoin.errors import WindjoinError
 
-# a module of this package each, with add_parser(commands); explain and run share their reader
+# a module of this package each, with add_parser(commands)
 COMMANDS = ("demo", "run", "explain", "doctor", "simulate")
 FAILED, STOPPED, NOBODY_READS = 1, 130, 141
 
@@ -24,7 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     1
     """
     try:
-        given = parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        given = parser(words).parse_args(words)
         code: int = given.run(given)
         sys.stdout.flush()
         return code
@@ -40,17 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NOBODY_READS
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands with their options."""
+def parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The command asked for with its options; all commands if it is none of them."""
     made = argparse.ArgumentParser(
         prog="windjoin", description="Exact windowed joins of any number of streams."
     )
     made.add_argument("--version", action="version", version=f"windjoin {version('windjoin')}")
     commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        module = f"windjoin.cli.{name}"
-        if importlib.util.find_spec(module) is not None:
-            import_module(module).add_parser(commands)
+    asked = [name for name in COMMANDS if name in words[:1]]
+    for name in asked or COMMANDS:
+        import_module(f"windjoin.cli.{name}").add_parser(commands)
     return made
 
 
