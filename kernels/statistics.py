@@ -113,8 +113,9 @@ def _ordered_hits(predicate: Compare | Between, x: NDArray[Any], ordered: NDArra
     n = len(ordered)
     if isinstance(predicate, Between):
         wide = x.astype(np.float64)
-        low = np.searchsorted(ordered, wide - predicate.high, "left")
-        high = np.searchsorted(ordered, wide - predicate.low, "right")
+        with np.errstate(all="ignore"):  # infinity is as good an end as any
+            low = np.searchsorted(ordered, wide - predicate.high, "left")
+            high = np.searchsorted(ordered, wide - predicate.low, "right")
         return float(np.maximum(high - low, 0).sum())
     if predicate.operator in ("<", ">="):
         after = np.searchsorted(ordered, x, "right")  # y > x lies from here on
