@@ -12,7 +12,10 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from windjoin.pyx.column cimport ColumnView
-from windjoin.pyx.index cimport SLACK, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory
+from windjoin.pyx.index cimport (
+    SLACK, Asker, Column, Cursor, Index, Keep, PairFilter, Pairs, Probe, Serve, add_saturated,
+    out_of_memory,
+)
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
 from windjoin.pyx.output cimport Chunk, Output
@@ -59,6 +62,7 @@ cdef enum FilterKind:
     COMPARISON
     FUNCTION
     CALLBACK
+    PAIRS
 
 OPERATIONS = {
     "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL, "!=": NOT_EQUAL,
@@ -72,6 +76,9 @@ cdef struct Filter:
     int n_operands
     int operand_stream[MOST_OPERANDS]
     const Column *operand[MOST_OPERANDS]
+    Keep keep
+    void *state
+    int stream
     PyObject *callback  # (evaluate, streams), kept alive by the pipeline
     int64_t seen
     int64_t kept
@@ -81,6 +88,8 @@ cdef struct Hop:
     int64_t window
     Serve serve
     void *index
+    void *asker
+    int asker_stream
     bint asks_range
     Comparison range
     int n_codes
@@ -156,13 +165,15 @@ cdef class Pipeline:
         free(self.start_codes)
         _free_partials(&self.start)
 
-    def add_hop(self, int stream, int64_t window, Index index, codes=(), spaces=(), range_=None, filters=()):
+    def add_hop(self, int stream, int64_t window, Index index, codes=(), spaces=(), range_=None, asker=None, filters=()):
         """Probe ``index`` of a stream.
 
         codes: (stream, int32 ColumnView) of each part of the key; spaces: KeySpace of each further part
         range_: comparison that bounds the value, as in ``filters``
+        asker: (bound stream, Asker) of an index that compares whole rows
         filters: ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
-            ("function", address, [(stream, ColumnView), ...]) or ("callback", evaluate, streams)
+            ("function", address, [(stream, ColumnView), ...]), ("pairs", bound stream, PairFilter)
+            or ("callback", evaluate, streams)
         """
         cdef Hop *hop = self.hops + self.n_hops
         cdef int k, s
@@ -172,7 +183,10 @@ cdef class Pipeline:
         hop.window = window
         hop.serve = index.serve
         hop.index = index.state
-        self._alive.append((index, codes, spaces, range_, filters))
+        self._alive.append((index, codes, spaces, range_, asker, filters))
+        if asker is not None:
+            hop.asker_stream = asker[0]
+            hop.asker = (<Asker?>asker[1]).asker
         hop.n_codes = len(codes)
         for k in range(hop.n_codes):
             hop.code_stream[k] = codes[k][0]
@@ -231,6 +245,11 @@ cdef class Pipeline:
                 for k in range(place.n_operands):
                     place.operand_stream[k] = parts[1][k][0]
                     place.operand[k] = &(<ColumnView?>parts[1][k][1]).column
+            elif kind == "pairs":
+                place.kind = PAIRS
+                place.stream = parts[0]
+                place.keep = (<PairFilter?>parts[1]).keep
+                place.state = (<PairFilter>parts[1]).filter
             else:
                 place.kind = CALLBACK
                 self._alive.append(parts)
@@ -383,6 +402,8 @@ cdef class Pipeline:
         probe.code = hop.codes
         probe.from_ = hop.from_
         probe.to = hop.to
+        probe.row = block.row[hop.asker_stream] if hop.asker != NULL else NULL
+        probe.asker = hop.asker
 
     cdef int _filter(self, Hop *hop, Partials *block) except -1 nogil:
         cdef int f
@@ -396,6 +417,8 @@ cdef class Pipeline:
                 keep_comparison(&one.comparison, block, &hop.pairs)
             elif one.kind == FUNCTION:
                 self._call_function(one, hop, block)
+            elif one.kind == PAIRS:
+                one.keep(one.state, block.row[one.stream], &hop.pairs)
             else:
                 with gil:
                     self._call_back(one, hop, block)
