@@ -21,6 +21,7 @@ from windjoin.output import Fetch, Output, table_fetch
 from windjoin.query import Query
 from windjoin.times import Clock, TimeColumn, clock_of, time_column, window_ticks
 from windjoin.watermarks import promise_ticks
+from windjoin.wides import wide_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class BoundQuery:
                     plan.dtypes(),
                     plan.key_forms(),
                     tuple(plan.spaces),
+                    plan.wide_specs(),
                 )
                 for stream, plan in zip(query.streams, lowering.plans, strict=True)
             ),
@@ -176,10 +178,13 @@ class _StreamBinding:
         self._filters = list(plan.filters)
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
+        self._wides = list(plan.wides)
         name = time.stream
         used = {time.column: None}
         for typed in [*self._filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
             used |= {column.name: None for column in typed.node.columns()}
+        for recipe in plan.wides:
+            used |= {column.name: None for column in recipe.node.columns()}
         self._types = {n: column_type(Column(name, n), {name: schema}) for n in used}
 
     def prepare(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared:
@@ -198,12 +203,15 @@ class _StreamBinding:
             self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
         ]
         usable = live
-        for _, ok in encoded:
+        wides = [wide_column(recipe, fetch, first_row) for recipe in self._wides]
+        for _, ok in [*encoded, *wides]:
             if ok is not None:
                 usable = ok if usable is None else usable & ok
         arrays = [array for array, _ in encoded]
         count = len(self._columns)
-        rows = Rows(ticks, arrays[:count], arrays[count:], usable)
+        rows = Rows(
+            ticks, arrays[:count], arrays[count:], [column for column, _ in wides], usable=usable
+        )
         return Prepared(rows, None if timed is None else ~timed)
 
     @staticmethod

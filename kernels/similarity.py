@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from windjoin.kernels.records import encode_wides
 from windjoin.kernels.side import Side
-from windjoin.kernels.spec import Similarity, Wide
-from windjoin.pyx.measures import MeasureFilter
+from windjoin.kernels.spec import (
+    F64,
+    ArrayColumn,
+    BytesColumn,
+    JoinSpec,
+    Rows,
+    SetColumn,
+    Similarity,
+    StreamSpec,
+    Wide,
+    WideSpec,
+)
+from windjoin.pyx.column import ColumnView
+from windjoin.pyx.measures import MeasureFilter, measure_pairs
 
 MeasureOf = tuple[str, bool, bool, str, float]  # name, of doubles, turned, operation, threshold
 
@@ -30,6 +45,29 @@ def as_measure_filter(
 ) -> tuple[str, int, MeasureFilter]:
     """What `Pipeline.add_hop` wants of a similarity that no index decides."""
     return ("pairs", wide_sides(predicate, target)[0].stream, MeasureFilter(*asked(predicate, target, sides)))
+
+
+def measure_columns(
+    measure: str, left: SetColumn | ArrayColumn, right: SetColumn | ArrayColumn
+) -> F64:
+    """The exact measure of row i of ``left`` and row i of ``right``; NaN where there is none."""
+    wides = [_wide_spec(column) for column in (left, right)]
+    streams = tuple(StreamSpec("", 0, wides=(wide,)) for wide in wides)
+    none = np.empty(0, np.int64)
+    records = encode_wides(JoinSpec(streams, ()), [Rows(none, wides=[c]) for c in (left, right)])
+    views = [(ColumnView(one.start, 0), ColumnView(one.length, 0)) for (one,) in records]
+    rows = np.arange(len(left.offsets) - 1)
+    doubles = wides[0].form == "float64"
+    values: F64 = measure_pairs((measure, doubles, False, "<=", 0.0), *views, rows, rows)
+    return values
+
+
+def _wide_spec(column: SetColumn | ArrayColumn) -> WideSpec:
+    if isinstance(column, ArrayColumn):
+        form: Any = str(column.values.dtype)
+        return WideSpec(form)
+    items: Any = "bytes" if isinstance(column.items, BytesColumn) else "int64"
+    return WideSpec("set" if column.weights is None else "weighted", items, 0)
 
 
 def asked(predicate: Similarity, target: int, sides: Sequence[Side]) -> tuple[Any, Any, Any]:
