@@ -82,5 +82,6 @@ def kinds() -> tuple[type[Access], ...]:
     from windjoin.kernels.equality import Equality
     from windjoin.kernels.inequality import Inequality
     from windjoin.kernels.scan import Scan
+    from windjoin.kernels.vectors import Vectors
 
-    return (Equality, Band, Inequality, Scan)
+    return (Equality, Band, Inequality, Vectors, Scan)
