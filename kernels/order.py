@@ -181,6 +181,7 @@ class _Search:
             target,
             predicates,
             self._equalities(bound, target),
+            partials,
             window_rows,
         )
         choices = []

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from windjoin.kernels.access import Situation
 from windjoin.kernels.records import encode_wides
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import (
@@ -21,9 +22,11 @@ from windjoin.kernels.spec import (
     Wide,
     WideSpec,
 )
+from windjoin.pyx.blocks import GroupAsker
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.measures import MeasureFilter, measure_pairs
 
+MOST_PARTS = 4  # predicates that one index decides in one hop
 MeasureOf = tuple[str, bool, bool, str, float]  # name, of doubles, turned, operation, threshold
 
 
@@ -79,3 +82,28 @@ def asked(predicate: Similarity, target: int, sides: Sequence[Side]) -> tuple[An
         sides[bound.stream].wide_view(bound.column),
         sides[own.stream].wide_view(own.column),
     )
+
+
+def asker(predicates: Sequence[Similarity], target: int, sides: Sequence[Side]) -> GroupAsker:
+    """What an index must know of a hop that asks for all of ``predicates``."""
+    parts = []
+    for predicate in predicates:
+        bound = sides[wide_sides(predicate, target)[0].stream]
+        number = wide_sides(predicate, target)[0].stream
+        windows = bound.spec.window, sides[target].spec.window
+        parts.append((number, bound.time_view, *windows, asked(predicate, target, sides)))
+    return GroupAsker(parts)
+
+
+def group_cost(
+    situation: Situation, predicates: Sequence[Similarity], per_row: float, per_bit: float
+) -> tuple[float, float]:
+    """(candidates, nanoseconds) per partial result of an index that answers rows, not partials."""
+    candidates, cost = situation.window_rows, per_bit * situation.window_rows
+    for p in predicates:
+        stream = wide_sides(p, situation.target)[0].stream
+        asking = situation.statistics.rows[stream] or situation.partials
+        candidates *= situation.statistics.share(p)
+        again = min(1.0, asking / max(situation.partials, 1.0))
+        cost += per_row * situation.window_rows * again
+    return candidates, cost

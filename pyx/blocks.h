@@ -32,6 +32,7 @@ typedef struct {
     void **content;
     int64_t first, last, room;
     int64_t ordered; /* no block begins before the one ahead of it ends */
+    int64_t version; /* counts changes */
 } Blocks;
 
 static inline void block_add(Block *block, int64_t time, int64_t row) {
@@ -81,42 +82,39 @@ static inline uint64_t first_bits(int64_t n) {
 }
 
 #ifdef WINDJOIN_X86
-TARGET_AVX512 static void time_bits_avx512(const Block *block, int64_t lo, int64_t hi, Bits *out) {
+TARGET_AVX512 static uint64_t time_word_avx512(const int64_t *times, int64_t lo, int64_t hi) {
     const __m512i low = _mm512_set1_epi64(lo), high = _mm512_set1_epi64(hi);
-    for (int w = 0; w < WORDS; w++) {
-        uint64_t word = 0;
-        if (w * 64 < block->n)
-            for (int part = 0; part < 8; part++) {
-                __m512i time = _mm512_loadu_si512(block->time + w * 64 + part * 8);
-                __mmask8 here = _mm512_cmpge_epi64_mask(time, low);
-                word |= (uint64_t)_mm512_mask_cmple_epi64_mask(here, time, high) << (part * 8);
-            }
-        out->word[w] = word & first_bits(block->n - w * 64);
+    uint64_t word = 0;
+    for (int part = 0; part < 8; part++) {
+        __m512i time = _mm512_loadu_si512(times + part * 8);
+        __mmask8 here = _mm512_cmpge_epi64_mask(time, low);
+        word |= (uint64_t)_mm512_mask_cmple_epi64_mask(here, time, high) << (part * 8);
     }
+    return word;
 }
 #endif
 
+/* Which of 64 rows of a block lie between two times. */
+static inline uint64_t time_word(const Block *block, int w, int64_t lo, int64_t hi) {
+    const int64_t *times = block->time + w * 64;
+    uint64_t word = 0;
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512)
+        return time_word_avx512(times, lo, hi) & first_bits(block->n - w * 64);
+#endif
+    for (int64_t i = 0; i < 64; i++) word |= (uint64_t)((times[i] >= lo) & (times[i] <= hi)) << i;
+    return word & first_bits(block->n - w * 64);
+}
+
+static inline int block_within(const Block *block, int64_t lo, int64_t hi) {
+    return lo <= block->earliest && hi >= block->latest;
+}
+
 /* Rows of a block whose time lies between lo and hi. */
 static inline void time_bits(const Block *block, int64_t lo, int64_t hi, Bits *out) {
-    if (lo <= block->earliest && hi >= block->latest) {
-        for (int w = 0; w < WORDS; w++) out->word[w] = first_bits(block->n - w * 64);
-        return;
-    }
-#ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) {
-        time_bits_avx512(block, lo, hi, out);
-        return;
-    }
-#endif
-    for (int w = 0; w < WORDS; w++) {
-        uint64_t word = 0;
-        int64_t stop = block->n - w * 64 < 64 ? block->n - w * 64 : 64;
-        for (int64_t i = 0; i < stop; i++) {
-            int64_t time = block->time[w * 64 + i];
-            word |= (uint64_t)((time >= lo) & (time <= hi)) << i;
-        }
-        out->word[w] = word;
-    }
+    int all = block_within(block, lo, hi);
+    for (int w = 0; w < WORDS; w++)
+        out->word[w] = all || w * 64 >= block->n ? first_bits(block->n - w * 64) : time_word(block, w, lo, hi);
 }
 
 #ifdef WINDJOIN_X86

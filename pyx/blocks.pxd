@@ -1,6 +1,6 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
-from windjoin.pyx.index cimport Asker, Cursor, Index, Pairs, Probe
+from windjoin.pyx.index cimport Asker, Column, Cursor, Index, Pairs, Probe
 from windjoin.pyx.measures cimport Components, Measure, Wide
 
 
@@ -19,13 +19,27 @@ cdef extern from "blocks.h" nogil:
         int64_t last
         int64_t room
         int64_t ordered
+        int64_t version
     void block_add(Block *block, int64_t time, int64_t row)
 
 
 cdef extern from "groups.h" nogil:
-    ctypedef struct Group:
+    const int MOST_PARTS, MOST_ANSWERS, ANSWER_SLOTS
+    ctypedef struct Answer:
+        pass
+    ctypedef struct Part:
         Measure measure
-        Bits *answers
+        int stream
+        const Column *time
+        int64_t own_window
+        int64_t target_window
+        int64_t room
+        Answer *answers
+        Bits *bits
+        int32_t *slot
+    ctypedef struct Group:
+        int64_t n_parts
+        Part part[4]
 
 
 cdef class GroupAsker(Asker):

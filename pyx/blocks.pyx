@@ -2,16 +2,21 @@
 
 Unchecked: enter through ``kernels.similarity``.
 """
-from libc.stdint cimport INT64_MIN, int64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memmove
 
+from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.index cimport Asker, Index, out_of_memory
 from windjoin.pyx.measures cimport set_measure
 
 
 cdef class GroupAsker(Asker):
-    """The measure that a hop asks for, and room for the answers."""
+    """The measures that a hop asks one index for, and room for the answers.
+
+    parts: for each measure (stream that asks, its times, its window, the target's window,
+        (measure, views of asking rows, views of the target's rows))
+    """
 
     def __cinit__(self):
         self.group = <Group *>calloc(1, sizeof(Group))
@@ -19,13 +24,29 @@ cdef class GroupAsker(Asker):
             out_of_memory(b"a group of probes", 1)
         self.asker = self.group
 
-    def __init__(self, measure, asking, target):
-        self._alive = (asking, target)
-        set_measure(&self.group.measure, measure, asking, target)
+    def __init__(self, parts):
+        cdef Part *part
+        self._alive = parts
+        for stream, time, own_window, target_window, asked in parts[:MOST_PARTS]:
+            part = self.group.part + self.group.n_parts
+            self.group.n_parts += 1
+            part.stream = stream
+            part.time = &(<ColumnView?>time).column
+            part.own_window = own_window
+            part.target_window = target_window
+            part.answers = <Answer *>malloc(MOST_ANSWERS * sizeof(Answer))
+            part.slot = <int32_t *>calloc(ANSWER_SLOTS, sizeof(int32_t))
+            if part.answers == NULL or part.slot == NULL:
+                out_of_memory(b"answers", MOST_ANSWERS)
+            set_measure(&part.measure, asked[0], asked[1], asked[2])
 
     def __dealloc__(self):
+        cdef int k
         if self.group != NULL:
-            free(self.group.answers)
+            for k in range(self.group.n_parts):
+                free(self.group.part[k].answers)
+                free(self.group.part[k].bits)
+                free(self.group.part[k].slot)
         free(self.group)
 
 
@@ -51,6 +72,7 @@ cdef class BlockIndex(Index):
             free(all.block[all.first])
             self.free_content(all.content[all.first])
             all.first += 1
+            all.version += 1
         if all.first == all.last:
             all.first = all.last = 0
             all.ordered = True

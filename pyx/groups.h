@@ -1,9 +1,11 @@
-/* Probes that are answered together: what all rows of a stretch of blocks say to each of them.
+/* Probes that are answered together, and answers that are kept.
  *
- * A group is a run of probes, as long as its answers (one bit per row of the blocks it meets and per
- * different row that asks) fit into a room that stays in cache.  An index fills the answers of a
- * group at once, which is where tiles of many probes against many rows are computed; then they are
- * given out probe by probe, in order, over as many calls as it takes.
+ * The answer to a row that asks is one bit per row of all blocks that its time lets it meet.  A
+ * group is a run of probes whose answers fit into a room that stays in cache: an index fills what is
+ * missing at once, which is where tiles of many probes against many rows are computed.  Then results
+ * are given out probe by probe, in order, over as many calls as it takes.  A row that asks again, in
+ * this group or a later one, is answered from what is kept.  Several measures that one index
+ * decides, asked by rows of several streams, are the parts of a group: their answers meet bit by bit.
  */
 #ifndef WINDJOIN_GROUPS_H
 #define WINDJOIN_GROUPS_H
@@ -12,127 +14,186 @@
 #include "blocks.h"
 #include "measures.h"
 
+#define MOST_PARTS 4
 #define MOST_PROBES 4096
-#define ASKING_SLOTS 16384
-#define ANSWER_BITS_ROOM ((int64_t)1 << 14) /* Bits: 1 MiB */
+#define MOST_ANSWERS 16384
+#define ANSWER_SLOTS 65536
+#define ANSWER_ROOM ((int64_t)1 << 16) /* Bits: 4 MiB */
+
+typedef struct {
+    int64_t row;
+    int64_t lo, hi; /* times of the rows it can meet */
+    int64_t slot;
+    int64_t first_block, n_blocks;
+    int64_t offset; /* of its bits */
+} Answer;
 
 typedef struct {
     Measure measure;
-    int64_t begin, end;           /* probes of the group that is answered now; none: equal */
-    int64_t first_block, n_blocks;
-    int64_t earliest, latest;     /* over the time ranges of the group */
-    int64_t n_asking;             /* different rows that ask */
-    int64_t asking[MOST_PROBES];  /* their row numbers, and the times they ask for */
-    int64_t lo[MOST_PROBES], hi[MOST_PROBES];
-    int64_t slot[MOST_PROBES];
-    int32_t place[MOST_PROBES];   /* probe - begin -> asking row */
-    int64_t slot_row[ASKING_SLOTS];
-    int32_t slot_place[ASKING_SLOTS]; /* asking row + 1; 0: empty */
-    int64_t n_answers;
-    Bits *answers;                /* [asking row][block] */
-    void *more;                   /* an index's own */
+    int stream;         /* of the rows that ask */
+    const Column *time; /* of that stream */
+    int64_t own_window, target_window;
+    int64_t n_answers, filled, used, room;
+    Answer *answers;
+    Bits *bits;
+    int32_t *slot;              /* answer + 1; 0: empty */
+    int32_t place[MOST_PROBES]; /* probe - begin -> answer */
+} Part;
+
+typedef struct {
+    int64_t n_parts;
+    int64_t begin, end; /* probes of the group that is answered now; none: equal */
+    int64_t version;    /* of the blocks that the answers are about */
+    void *more;         /* an index's own */
+    Part part[MOST_PARTS];
 } Group;
 
-static inline Bits *answer(Group *g, int64_t asking, int64_t block) {
-    return g->answers + asking * g->n_blocks + block - g->first_block;
+static inline void part_flush(Part *p) {
+    for (int64_t k = 0; k < p->n_answers; k++) p->slot[p->answers[k].slot] = 0;
+    p->n_answers = p->filled = p->used = 0;
 }
 
-/* The number of an asking row among those of the group. */
-static inline int32_t asking_place(Group *g, int64_t row, int64_t lo, int64_t hi) {
-    uint64_t slot = ((uint64_t)row * 0x9E3779B97F4A7C15u) >> 50;
-    while (g->slot_place[slot] && g->slot_row[slot] != row) slot = (slot + 1) & (ASKING_SLOTS - 1);
-    int32_t place = g->slot_place[slot] - 1;
-    if (place < 0) {
-        place = (int32_t)g->n_asking++;
-        g->slot_row[slot] = g->asking[place] = row;
-        g->slot_place[slot] = place + 1;
-        g->slot[place] = (int64_t)slot;
-        g->lo[place] = lo;
-        g->hi[place] = hi;
+static inline void no_memory(const char *what, int64_t n) {
+    fprintf(stderr, "windjoin: no memory for %lld %s\n", (long long)n, what);
+    abort();
+}
+
+/* The answer of an asking row, to be filled if it is new; -1: there is no room. */
+static inline int32_t part_answer(Part *p, const Blocks *all, int64_t row) {
+    uint64_t slot = ((uint64_t)row * 0x9E3779B97F4A7C15u) >> 48;
+    for (; p->slot[slot]; slot = (slot + 1) & (ANSWER_SLOTS - 1))
+        if (p->answers[p->slot[slot] - 1].row == row) return p->slot[slot] - 1;
+    int64_t time = ((const int64_t *)p->time->data)[row & p->time->mask], stop;
+    Answer a = {.row = row, .slot = (int64_t)slot, .offset = p->used};
+    a.lo = subtract_saturated(time, p->target_window);
+    a.hi = add_saturated(time, p->own_window);
+    a.first_block = blocks_between(all, a.lo, a.hi, &stop);
+    a.n_blocks = stop - a.first_block;
+    if (p->n_answers == MOST_ANSWERS) return -1;
+    if (p->used + a.n_blocks > ANSWER_ROOM && p->n_answers) return -1;
+    if (p->used + a.n_blocks > p->room) {
+        int64_t room = 2 * (p->used + a.n_blocks);
+        Bits *grown = aligned_alloc(64, (size_t)room * sizeof(Bits));
+        if (!grown) no_memory("answers", room);
+        if (p->used) memcpy(grown, p->bits, (size_t)p->used * sizeof(Bits));
+        free(p->bits);
+        p->bits = grown;
+        p->room = room;
     }
-    if (lo < g->lo[place]) g->lo[place] = lo;
-    if (hi > g->hi[place]) g->hi[place] = hi;
-    return place;
+    p->used += a.n_blocks;
+    p->answers[p->n_answers] = a;
+    p->slot[slot] = (int32_t)++p->n_answers;
+    return (int32_t)p->n_answers - 1;
+}
+
+static inline Bits *answer_bits(const Part *p, const Answer *a, int64_t block) {
+    return p->bits + a->offset + block - a->first_block;
 }
 
 /* Take probes from `begin` on into the group while their answers fit. */
 static inline void group_begin(Group *g, const Blocks *all, const Probe *probe, int64_t begin) {
-    int64_t i = begin, stop = 0;
-    for (int64_t k = 0; k < g->n_asking; k++) g->slot_place[g->slot[k]] = 0;
-    g->begin = g->end = begin;
-    g->n_asking = 0;
-    g->earliest = INT64_MAX;
-    g->latest = INT64_MIN;
-    g->first_block = g->n_blocks = 0;
-    for (; i < probe->n && i - begin < MOST_PROBES; i++) {
-        int64_t lo = probe->lo[i] < g->earliest ? probe->lo[i] : g->earliest;
-        int64_t hi = probe->hi[i] > g->latest ? probe->hi[i] : g->latest;
-        int64_t first = blocks_between(all, lo, hi, &stop);
-        if (i > begin && (g->n_asking + 1) * (stop - first) > ANSWER_BITS_ROOM) break;
-        g->earliest = lo, g->latest = hi;
-        g->first_block = first, g->n_blocks = stop - first;
-        g->place[i - begin] = asking_place(g, probe->row[i], probe->lo[i], probe->hi[i]);
-    }
-    g->end = i;
-    int64_t wanted = g->n_asking * g->n_blocks;
-    if (wanted > g->n_answers) {
-        free(g->answers);
-        g->n_answers = wanted + wanted / 4;
-        g->answers = aligned_alloc(64, (size_t)g->n_answers * sizeof(Bits));
-        if (!g->answers) {
-            fprintf(stderr, "windjoin: no memory for %lld bits of answers\n", (long long)wanted * 512);
-            abort();
+    int64_t i = begin;
+    g->begin = begin;
+    for (; i < probe->n && i - begin < MOST_PROBES; i++)
+        for (int k = 0; k < g->n_parts; k++) {
+            Part *p = g->part + k;
+            int32_t place = part_answer(p, all, probe->row[p->stream][i]);
+            if (place < 0 && i > begin) goto full;
+            if (place < 0) {
+                part_flush(p);
+                place = part_answer(p, all, probe->row[p->stream][i]);
+            }
+            p->place[i - begin] = place;
         }
-    }
-    memset(g->answers, 0, (size_t)wanted * sizeof(Bits));
+full:
+    g->end = i;
 }
 
-/* Give out answers from the cursor on; 0: `out` is full. */
+#ifdef WINDJOIN_X86
+TARGET_AVX512 static int bits_meet_avx512(Bits *out, const Bits *other) {
+    __m512i both = _mm512_and_si512(_mm512_load_si512(out), _mm512_load_si512(other));
+    _mm512_store_si512(out, both);
+    return _mm512_test_epi64_mask(both, both) != 0;
+}
+#endif
+
+/* out &= other; whether anything is left. */
+static inline int bits_meet(Bits *out, const Bits *other) {
+    uint64_t any = 0;
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) return bits_meet_avx512(out, other);
+#endif
+    for (int w = 0; w < WORDS; w++) any |= out->word[w] &= other->word[w];
+    return any != 0;
+}
+
+/* The rows of one block that probe i is to get. */
+static inline int group_bits(const Group *g, const Block *block, int64_t b, const Probe *probe,
+                             int64_t i, Bits *out) {
+    int any = 0;
+    for (int k = 0; k < g->n_parts; k++) {
+        const Part *p = g->part + k;
+        const Answer *a = p->answers + p->place[i - g->begin];
+        if (b < a->first_block || b >= a->first_block + a->n_blocks) return 0;
+        const Bits *bits = answer_bits(p, a, b);
+        if (k == 0) *out = *bits;
+        if (k || g->n_parts == 1) any = bits_meet(out, bits);
+    }
+    if (any && !block_within(block, probe->lo[i], probe->hi[i]))
+        for (int w = 0; w < WORDS; w++)
+            if (out->word[w]) out->word[w] &= time_word(block, w, probe->lo[i], probe->hi[i]);
+    return any;
+}
+
+/* Give out answers from the cursor on; 0: `out` is full.  cursor->part: blocks of part 0 done. */
 static inline int group_emit(Group *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
     for (; cursor->probe < g->end; cursor->probe++, cursor->part = 0) {
-        int64_t i = cursor->probe, lo = probe->lo[i], hi = probe->hi[i];
-        int64_t asking = g->place[i - g->begin];
-        for (; cursor->part < g->n_blocks; cursor->part++) {
-            const Block *block = all->block[g->first_block + cursor->part];
-            if (!block_meets(block, lo, hi)) continue;
+        int64_t i = cursor->probe;
+        const Answer *a = g->part[0].answers + g->part[0].place[i - g->begin];
+        for (; cursor->part < a->n_blocks; cursor->part++) {
+            int64_t b = a->first_block + cursor->part;
+            const Block *block = all->block[b];
+            Bits bits;
+            if (!block_meets(block, probe->lo[i], probe->hi[i])) continue;
             if (out->n + BLOCK_ROWS > out->capacity) return 0;
-            const Bits *found = answer(g, asking, g->first_block + cursor->part);
-            if (lo <= block->earliest && hi >= block->latest) {
-                emit_bits(block, found, (int32_t)i, out);
-                continue;
-            }
-            Bits fits;
-            time_bits(block, lo, hi, &fits);
-            for (int w = 0; w < WORDS; w++) fits.word[w] &= found->word[w];
-            emit_bits(block, &fits, (int32_t)i, out);
+            if (group_bits(g, block, b, probe, i, &bits)) emit_bits(block, &bits, (int32_t)i, out);
         }
     }
     return 1;
 }
 
-/* Serve a block of probes through groups; `fill` answers one group. */
+/* Serve a block of probes; `fill` computes the answers of a part from number `filled` on. */
 static inline int serve_groups(const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out,
-                               void (*fill)(void *index, Group *g), void *index) {
+                               void (*fill)(void *index, Part *p), void *index) {
     Group *g = probe->asker;
-    if (cursor->probe == 0 && cursor->part == 0 && cursor->stop == 0) g->begin = g->end = 0;
-    cursor->stop = 1; /* begun */
+    if (!cursor->stop) {
+        g->begin = g->end = 0;
+        if (g->version != all->version)
+            for (int k = 0; k < g->n_parts; k++) part_flush(g->part + k);
+        g->version = all->version;
+        cursor->stop = 1; /* begun */
+    }
     while (cursor->probe < probe->n) {
-        if (cursor->probe >= g->end || cursor->probe < g->begin) {
+        if (cursor->probe >= g->end) {
             group_begin(g, all, probe, cursor->probe);
-            if (g->n_blocks) fill(index, g);
+            for (int k = 0; k < g->n_parts; k++) {
+                Part *p = g->part + k;
+                if (p->filled < p->n_answers) fill(index, p);
+                p->filled = p->n_answers;
+            }
         }
         if (!group_emit(g, all, probe, cursor, out)) return 0;
     }
     return 1;
 }
 
-/* Keep of the rows of a block whose bits are set in `maybe` those that pass, and add them to `sure`. */
-static inline void decide(const Group *g, const Block *block, int64_t asking, const Bits *maybe, Bits *sure) {
-    Components asks = components(&g->measure.asking, asking);
+/* Add to `sure` those of the rows `maybe` of a block that pass. */
+static inline void decide(const Part *p, const Block *block, int64_t asking, const Bits *maybe, Bits *sure) {
+    Components asks = components(&p->measure.asking, asking);
     for (int w = 0; w < WORDS; w++)
         for (uint64_t word = maybe->word[w]; word; word &= word - 1) {
             int64_t at = __builtin_ctzll(word), row = block->row[w * 64 + at];
-            if (rows_pass(&g->measure, asks, components(&g->measure.target, row)))
+            if (rows_pass(&p->measure, asks, components(&p->measure.target, row)))
                 sure->word[w] |= (uint64_t)1 << at;
         }
 }

@@ -21,8 +21,8 @@ typedef struct {
     const int32_t *code; /* equality: key code, -1 matches nothing */
     const int64_t *from; /* band, inequality: from <= value <= to, floats as sortable() */
     const int64_t *to;
-    const int64_t *row; /* similarity: row numbers of the stream that asks */
-    void *asker;        /* similarity: what an Asker holds for the hop */
+    int64_t *const *row; /* similarity: row numbers, by stream that is bound */
+    void *asker;         /* similarity: what an Asker holds for the hop */
 } Probe;
 
 /* Where a probe stopped because the pairs were full; all zero at the start. */

@@ -13,7 +13,7 @@ cdef extern from "hop.h" nogil:
         const int32_t *code
         const int64_t *from_ "from"
         const int64_t *to
-        const int64_t *row
+        int64_t **row
         void *asker
     ctypedef struct Cursor:
         int64_t probe

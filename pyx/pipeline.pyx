@@ -89,7 +89,6 @@ cdef struct Hop:
     Serve serve
     void *index
     void *asker
-    int asker_stream
     bint asks_range
     Comparison range
     int n_codes
@@ -170,7 +169,7 @@ cdef class Pipeline:
 
         codes: (stream, int32 ColumnView) of each part of the key; spaces: KeySpace of each further part
         range_: comparison that bounds the value, as in ``filters``
-        asker: (bound stream, Asker) of an index that compares whole rows
+        asker: Asker of an index that compares whole rows
         filters: ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
             ("function", address, [(stream, ColumnView), ...]), ("pairs", bound stream, PairFilter)
             or ("callback", evaluate, streams)
@@ -185,8 +184,7 @@ cdef class Pipeline:
         hop.index = index.state
         self._alive.append((index, codes, spaces, range_, asker, filters))
         if asker is not None:
-            hop.asker_stream = asker[0]
-            hop.asker = (<Asker?>asker[1]).asker
+            hop.asker = (<Asker?>asker).asker
         hop.n_codes = len(codes)
         for k in range(hop.n_codes):
             hop.code_stream[k] = codes[k][0]
@@ -402,7 +400,7 @@ cdef class Pipeline:
         probe.code = hop.codes
         probe.from_ = hop.from_
         probe.to = hop.to
-        probe.row = block.row[hop.asker_stream] if hop.asker != NULL else NULL
+        probe.row = block.row
         probe.asker = hop.asker
 
     cdef int _filter(self, Hop *hop, Partials *block) except -1 nogil:

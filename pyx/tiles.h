@@ -215,59 +215,62 @@ static inline void run_tile(const Tiles *t, const float *pack, const float *rows
     }
 }
 
-/* Asking rows [from, from + n) against one block. */
-static inline void tile_block(const Tiles *t, Group *g, int64_t b, int64_t from, int64_t n,
+/* Answers [from, from + n) of a part for one block. */
+static inline void tile_block(const Tiles *t, Part *part, int64_t b, int64_t from, int64_t n,
                               const double *size, const float *p_sure, const float *p_maybe,
                               int64_t lo, int64_t hi) {
     const Block *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
-    int far = g->measure.operation == ABOVE || g->measure.operation == FROM;
+    int far = part->measure.operation == ABOVE || part->measure.operation == FROM;
     Bits fits, sure[MOST_PACK] = {0}, maybe[MOST_PACK] = {0};
-    if (!block_meets(block, lo, hi)) return;
     time_bits(block, lo, hi, &fits);
-    for (int64_t part = 0; part * 32 < block->n; part++) {
+    for (int64_t r = 0; r < block->n; r += 32) {
         uint32_t s[MOST_PACK], m[MOST_PACK];
-        int shift = (part & 1) * 32;
-        if (!(fits.word[part >> 1] >> shift & 0xffffffff)) continue;
-        run_tile(t, t->pack, content->values + part * 32 * t->width, p_sure, p_maybe,
-                 content->sure + part * 32, content->maybe + part * 32, s, m);
+        if (!(fits.word[r >> 6] >> (r & 32) & 0xffffffff)) continue;
+        run_tile(t, t->pack, content->values + r * t->width, p_sure, p_maybe, content->sure + r,
+                 content->maybe + r, s, m);
         for (int64_t p = 0; p < n; p++) {
-            sure[p].word[part >> 1] |= (uint64_t)s[p] << shift;
-            maybe[p].word[part >> 1] |= (uint64_t)m[p] << shift;
+            sure[p].word[r >> 6] |= (uint64_t)s[p] << (r & 32);
+            maybe[p].word[r >> 6] |= (uint64_t)m[p] << (r & 32);
         }
     }
     for (int64_t p = 0; p < n; p++) {
-        Bits *out = answer(g, from + p, b), unclear;
+        const Answer *a = part->answers + from + p;
+        if (b < a->first_block || b >= a->first_block + a->n_blocks) continue;
+        Bits *out = answer_bits(part, a, b), unclear, own = fits;
+        if (!block_within(block, a->lo, a->hi)) time_bits(block, a->lo, a->hi, &own);
         for (int w = 0; w < WORDS; w++) {
             uint64_t surely = far ? ~maybe[p].word[w] : sure[p].word[w];
             uint64_t may = far ? ~sure[p].word[w] : maybe[p].word[w];
             if (size[p] == -2) surely = 0, may = content->odd.word[w]; /* of another length */
-            out->word[w] = surely & fits.word[w];
-            unclear.word[w] = may & ~surely & fits.word[w];
+            out->word[w] = surely & own.word[w];
+            unclear.word[w] = may & ~surely & own.word[w];
         }
-        decide(g, block, g->asking[from + p], &unclear, out);
+        decide(part, block, a->row, &unclear, out);
     }
 }
 
-static void tiles_fill(void *index, Group *g) {
+static void tiles_fill(void *index, Part *part) {
     const Tiles *t = index;
     const int64_t most = pack_size();
     double size[MOST_PACK];
     float sure[MOST_PACK], maybe[MOST_PACK];
-    for (int64_t from = 0; from < g->n_asking; from += most) {
-        int64_t n = g->n_asking - from < most ? g->n_asking - from : most;
-        int64_t lo = INT64_MAX, hi = INT64_MIN;
+    for (int64_t from = part->filled; from < part->n_answers; from += most) {
+        int64_t n = part->n_answers - from < most ? part->n_answers - from : most;
+        int64_t lo = INT64_MAX, hi = INT64_MIN, first = INT64_MAX, stop = 0;
         for (int64_t p = 0; p < most; p++) {
-            int64_t k = from + (p < n ? p : n - 1);
-            Components row = components(&g->measure.asking, g->asking[k]);
+            const Answer *a = part->answers + from + (p < n ? p : n - 1);
+            Components row = components(&part->measure.asking, a->row);
             size[p] = tile_vector(t, row, t->pack + p, most);
             if (row.n != t->width) size[p] = -2;
-            asking_limits(t, &g->measure, size[p], sure + p, maybe + p);
-            if (g->lo[k] < lo) lo = g->lo[k];
-            if (g->hi[k] > hi) hi = g->hi[k];
+            asking_limits(t, &part->measure, size[p], sure + p, maybe + p);
+            if (a->lo < lo) lo = a->lo;
+            if (a->hi > hi) hi = a->hi;
+            if (a->first_block < first) first = a->first_block;
+            if (a->first_block + a->n_blocks > stop) stop = a->first_block + a->n_blocks;
         }
-        for (int64_t b = g->first_block; b < g->first_block + g->n_blocks; b++)
-            tile_block(t, g, b, from, n, size, sure, maybe, lo, hi);
+        for (int64_t b = first; b < stop; b++)
+            tile_block(t, part, b, from, n, size, sure, maybe, lo, hi);
     }
 }
 
@@ -287,5 +290,6 @@ static inline void tiles_put(Tiles *t, Components row, int64_t time, int64_t num
     if (size < 0) content->odd.word[at >> 6] |= (uint64_t)1 << (at & 63);
     row_limits(t, size, content->sure + at, content->maybe + at);
     block_add(block, time, number);
+    t->blocks.version++;
 }
 #endif
