@@ -41,7 +41,9 @@ def extension(source: Path) -> Extension:
         depends=[f"pyx/{name}" for name in sorted(headers(source))],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
         + ([] if DEBUG else [("NDEBUG", "1")]),
-        extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3", "-g0", "-fno-math-errno"],
+        # what is exact rounds after every operation, on any machine
+        extra_compile_args=["-ffp-contract=off"]
+        + (["-O1", "-g"] if DEBUG else ["-O3", "-g0", "-fno-math-errno"]),
     )
 
 

@@ -30,6 +30,7 @@ class Situation:
     target: int
     predicates: tuple[Predicate, ...]  # those that become decidable with this hop
     equalities: tuple[tuple[Key, Key], ...]  # (bound, target) keys that must be equal
+    partials: float  # partial results that ask
     window_rows: float  # rows of the target in the window of one partial result
 
 
@@ -88,7 +89,10 @@ def kinds() -> tuple[type[Access], ...]:
     """All kinds of index, in the order in which explain() names them."""
     from windjoin.kernels.band import Band
     from windjoin.kernels.equality import Equality
+    from windjoin.kernels.images import Images
     from windjoin.kernels.inequality import Inequality
     from windjoin.kernels.scan import Scan
+    from windjoin.kernels.sets import Sets
+    from windjoin.kernels.vectors import Vectors
 
-    return (Equality, Band, Inequality, Scan)
+    return (Equality, Band, Inequality, Sets, Vectors, Images, Scan)

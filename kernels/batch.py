@@ -13,6 +13,7 @@ from windjoin.kernels.equality import Equality
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
 from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.records import Records, encode_wides
 from windjoin.kernels.side import Table
 from windjoin.kernels.spec import F64, I64, Bools, BytesColumn, JoinSpec, Opaque, Rows
 from windjoin.kernels.statistics import Statistics, measure
@@ -50,6 +51,7 @@ class Sorted:
     columns: list[I64 | F64]
     keys: list[I64 | BytesColumn]
     origin: I64 | None  # original row numbers; None: they are these
+    wides: list[Records] = field(default_factory=list)
 
     def part(self, first: int, last: int) -> list[I64 | BytesColumn]:
         """Keys of rows [first, last)."""
@@ -69,7 +71,8 @@ def join_rows(
     progress: Progress | None = None,
 ) -> tuple[list[I64], Run]:
     """Row numbers of every result, one array per stream, in nested-loop order of the hops."""
-    streams = [in_time_order(stream) for stream in rows]
+    records = encode_wides(spec, rows)
+    streams = [in_time_order(*stream) for stream in zip(rows, records, strict=True)]
     spec = _on_original_rows(spec, streams)
     statistics = measure(
         spec, [Rows(stream.time, stream.columns, stream.keys) for stream in streams]
@@ -105,7 +108,7 @@ def _on_original_rows(spec: JoinSpec, streams: Sequence[Sorted]) -> JoinSpec:
     return replace(spec, predicates=predicates)
 
 
-def in_time_order(rows: Rows) -> Sorted:
+def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
     """Drop unusable rows and sort the rest by time; equal times stay in order of arrival."""
     origin: I64 | None = None
     time = rows.time
@@ -117,13 +120,13 @@ def in_time_order(rows: Rows) -> Sorted:
         time = time[order]
         origin = order if origin is None else origin[order]
     if origin is None:
-        return Sorted(time, rows.columns, rows.keys, None)
+        return Sorted(time, rows.columns, rows.keys, None, list(records))
     columns = [column[origin] for column in rows.columns]
     keys = [
         _take_bytes(key, origin) if isinstance(key, BytesColumn) else key[origin]
         for key in rows.keys
     ]
-    return Sorted(time, columns, keys, origin)
+    return Sorted(time, columns, keys, origin, [wide.take(origin) for wide in records])
 
 
 def _take_bytes(column: BytesColumn, rows: I64) -> BytesColumn:
@@ -242,7 +245,9 @@ class _Job:
                 numbers = np.arange(len(stream.time)) if stream.origin is None else stream.origin
                 numbers = numbers[begin:end]
             columns = [column[begin:end] for column in stream.columns]
-            tables.append(Table(spec, stream.time[begin:end], columns, numbers, begin))
+            table = Table(spec, stream.time[begin:end], columns, numbers, begin)
+            table.wides = [wide.take(slice(begin, end)) for wide in stream.wides]
+            tables.append(table)
         return tables
 
     def _reach(self, first: int, last: int, window: int, time: I64) -> tuple[int, int]:

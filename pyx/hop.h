@@ -21,6 +21,8 @@ typedef struct {
     const int32_t *code; /* equality: key code, -1 matches nothing */
     const int64_t *from; /* band, inequality: from <= value <= to, floats as sortable() */
     const int64_t *to;
+    int64_t *const *row; /* similarity: row numbers, by stream that is bound */
+    void *asker;         /* similarity: what an Asker holds for the hop */
 } Probe;
 
 /* Where a probe stopped because the pairs were full; all zero at the start. */
@@ -43,6 +45,10 @@ typedef struct {
 /* How an index is asked: append candidates to `out` until every probe is served (1) or `out` is
  * full (0, and `cursor` says where to go on).  It may propose too much, never too little. */
 typedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out);
+
+/* How a filter of its own kind goes over candidates; `bound` holds the row numbers, by partial result,
+ * of the stream it names. */
+typedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs);
 
 /* Doubles as integers of the same order (no NaN); -0.0 and 0.0 are one value. */
 static inline int64_t sortable(double value) {

@@ -13,6 +13,8 @@ cdef extern from "hop.h" nogil:
         const int32_t *code
         const int64_t *from_ "from"
         const int64_t *to
+        int64_t **row
+        void *asker
     ctypedef struct Cursor:
         int64_t probe
         int64_t part
@@ -25,6 +27,7 @@ cdef extern from "hop.h" nogil:
         int64_t *row
         int64_t *time
     ctypedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out) noexcept
+    ctypedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs) noexcept
     int64_t sortable(double value)
     double from_sortable(int64_t key)
     int64_t add_saturated(int64_t a, int64_t b)
@@ -34,6 +37,15 @@ cdef extern from "hop.h" nogil:
 cdef class Index:
     cdef Serve serve
     cdef void *state
+
+
+cdef class Asker:
+    cdef void *asker
+
+
+cdef class PairFilter:
+    cdef Keep keep
+    cdef void *filter
 
 
 cdef int out_of_memory(const char *what, int64_t n) except -1 nogil
