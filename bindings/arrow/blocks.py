@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.plan import ROW, Limits
+from windjoin.arrow.segments import arrow_array
 from windjoin.arrow.together import Joinable
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels.batch import Sorted, in_time_order, join_rows
@@ -140,7 +141,7 @@ class BlockJoin:
             if rows.origin is None:
                 self.inputs[number].keep(table.slice(first))
             else:
-                self.inputs[number].keep(table.take(pa.array(rows.origin[first:])))
+                self.inputs[number].keep(table.take(arrow_array(rows.origin[first:], pa.int64())))
 
 
 class _Block:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.kernels.spec import F64, I64, BytesColumn, Rows
@@ -25,10 +27,11 @@ def hash_key(column: I64 | F64 | BytesColumn, rows: I64) -> U64:
     """
     if isinstance(column, BytesColumn):
         return mix(_polynomials(column, rows))
-    values = column[rows]
+    values: Any = column[rows]
     if values.dtype == np.float64:
         values = values + 0.0  # the two zeros are one value
-    return mix(values.view(np.uint64) + BASE)
+    hashes: U64 = mix(values.view(np.uint64) + BASE)
+    return hashes
 
 
 def hash_rows(rows: Rows, chosen: I64) -> U64:

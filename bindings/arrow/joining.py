@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from windjoin.arrow.blocks import BlockJoin
 from windjoin.arrow.packing import as_schema
-from windjoin.arrow.plan import Limits, Plan, single
+from windjoin.arrow.plan import DEFAULT, Limits, Plan, single
 from windjoin.arrow.probing import _Results, stage_inputs
 from windjoin.errors import DataError, QueryError
 from windjoin.query import Query
@@ -23,7 +24,7 @@ def joiner(
     *,
     stream_column: str,
     schemas: Mapping[str, pa.Schema],
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT,
 ) -> Function:
     """A function for ``mapInArrow`` that joins the rows of a partition with each other.
 
@@ -36,7 +37,9 @@ def joiner(
     >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
     >>> schema = pa.schema([("t", pa.int64()), ("k", pa.string())])
     >>> join = joiner(
-    ...     wj.join(a, b, on=a["k"] == b["k"]), stream_column="s", schemas={"a": schema, "b": schema}
+    ...     wj.join(a, b, on=a["k"] == b["k"]),
+    ...     stream_column="s",
+    ...     schemas={"a": schema, "b": schema},
     ... )
     >>> rows = pa.record_batch({"s": ["a", "b", "b"], "t": [1, 5, 50], "k": ["x", "x", "x"]})
     >>> [batch.to_pylist() for batch in join([rows])]
@@ -85,10 +88,8 @@ class Joiner:
         numbers = places.to_numpy()
         for stream in np.unique(numbers):
             rows = np.flatnonzero(numbers == stream)
-            yield int(stream), batch.take(pa.array(rows))
+            yield int(stream), batch.take(cast(Any, pa.array(rows)))
 
 
 def _unbounded(limits: Limits) -> Limits:
-    from dataclasses import replace
-
     return replace(limits, block_rows=2**62, block_bytes=2**62)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -148,7 +148,10 @@ def as_schema(batch: pa.RecordBatch, schema: pa.Schema, stream: str) -> pa.Recor
 
 def one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     """The rows of several batches as one batch."""
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    if len(batches) == 1:
+        return batches[0]
+    arrow: Any = pa
+    return cast(pa.RecordBatch, arrow.concat_batches(batches))
 
 
 __all__ = ["ROW", "Report", "as_schema", "less", "more", "one_batch", "pack"]

@@ -1,8 +1,9 @@
 """One hop as a join of two inputs: partial results, and the rows of one more stream.
 
-A partial result over streams B has ``T = max t`` and ``D = min (t + W)``.  Row u of stream s extends
-it iff ``T - W_s <= t_u <= D``.  As a join of two inputs: the partial result is a row with time T and
-the longest window of B, the row of s has its own, and ``t_u <= D`` is one more comparison.
+A partial result over streams B has ``T = max t`` and ``D = min (t + W)``.  Row u of stream s
+extends it iff ``T - W_s <= t_u <= D``.  As a join of two inputs: the partial result is a row with
+time T and the longest window of B, the row of s has its own, and ``t_u <= D`` is one more
+comparison.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class Hop:
             self._side(bound, self.positions),
             self._side((target,), self.positions),
         ]
-        self.windows = (max(spec.streams[s].window for s in bound), spec.streams[target].window)
+        longest = max(spec.streams[s].window for s in bound)
+        self.windows: tuple[int, ...] = (longest, spec.streams[target].window)
 
     def _side(self, streams: tuple[int, ...], positions: list[int]) -> Side:
         columns: dict[Place, None] = {}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.partials import streams_of
-from windjoin.arrow.plan import Limits, Plan, Strategy, travelling, without_memory
+from windjoin.arrow.plan import DEFAULT, Limits, Plan, Strategy, travelling, without_memory
 from windjoin.arrow.routes import EARLIEST, LATEST, U64, AnyRoute, KeyRoute, Route
 from windjoin.errors import QueryError
 from windjoin.kernels.spec import F64, Between, Compare, Equal, JoinSpec
@@ -32,12 +33,13 @@ class Histogram:
         """How many rows of the stream are before each of ``times``; even inside a bin."""
         ends = np.concatenate([[0.0], np.cumsum(self.rows[stream])])
         places = [(time - self.start) / self.width for time in times]
-        return np.interp(places, np.arange(len(ends)), ends)
+        found: F64 = np.interp(places, np.arange(len(ends)), ends)
+        return found
 
     @property
     def stop(self) -> int:
         """The end of the last bin."""
-        return self.start + self.width * self.rows.shape[1]
+        return self.start + self.width * int(self.rows.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def place(
     histogram: Histogram | None = None,
     segment: int | None = None,
     hot: U64 | None = None,
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT,
 ) -> tuple[Plan, Expected]:
     """The plan of a join and what it is expected to cost.
 
@@ -88,7 +90,7 @@ def place(
 
 
 def common_keys(spec: JoinSpec) -> list[int] | None:
-    """For every stream the number of a key that is equal in all rows of a result, if there is one."""
+    """For every stream the number of a key that is equal in all rows of a result."""
     known = [
         {(p.left.stream, p.left.key), (p.right.stream, p.right.key)}
         for p in spec.predicates
@@ -100,7 +102,7 @@ def common_keys(spec: JoinSpec) -> list[int] | None:
         merged = [group for group in merged if not group & pair]
         merged.append(pair.union(*touching))
     for group in merged:
-        by_stream = {stream: key for stream, key in sorted(group, reverse=True)}
+        by_stream = dict(sorted(group, reverse=True))
         if len(by_stream) == len(spec.streams):
             return [by_stream[stream] for stream in range(len(spec.streams))]
     return None
@@ -217,7 +219,7 @@ def fixed_cuts(histogram: Histogram, length: int) -> list[tuple[int, int, int]]:
             f" {count} segments; choose one that makes between 1 and {1 << 20}"
         )
     cuts = [EARLIEST, *range(histogram.start + length, histogram.stop, length), LATEST + 1]
-    return [(low, high, 1) for low, high in zip(cuts, cuts[1:], strict=False)]
+    return [(low, high, 1) for low, high in pairwise(cuts)]
 
 
 def assign(cuts: Sequence[tuple[int, int, int]], work: Work, master: int, hosts: int) -> list[Part]:
@@ -245,7 +247,7 @@ def _work_between(cuts: Sequence[tuple[int, int, Any]], work: Work, master: int)
 
 
 def atr_routes(parts: Sequence[Part], windows: Sequence[int], master: int) -> list[Route]:
-    """The master's rows to the host of their segment, the others' to all hosts that may need them."""
+    """The master's rows to the host of their segment, others to all hosts that may need them."""
     routes = []
     for stream, window in enumerate(windows):
         if stream == master:

@@ -33,6 +33,9 @@ class Limits:
     results: int = 1 << 20  # row numbers of so many results are held at a time
 
 
+DEFAULT = Limits()
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Which rows go where, and what is done there.
@@ -129,7 +132,7 @@ def _plain(arrow: Any) -> pa.DataType:
     return plain
 
 
-def single(query: Query, schemas: Mapping[str, pa.Schema], limits: Limits = Limits()) -> Plan:
+def single(query: Query, schemas: Mapping[str, pa.Schema], limits: Limits = DEFAULT) -> Plan:
     """Everything on one host.
 
     >>> import windjoin as wj

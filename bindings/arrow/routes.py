@@ -43,7 +43,7 @@ class Route:
     def of(
         cls, stretches: Sequence[tuple[int, int, tuple[int, ...]]], *, split: bool = False
     ) -> Route:
-        """Of stretches ``low <= t < high`` that may overlap; ends are clipped to what int64 holds."""
+        """Of stretches ``low <= t < high`` that may overlap; ends are clipped to int64."""
         low = [max(EARLIEST, stretch[0]) for stretch in stretches]
         high = [min(LATEST + 1, stretch[1]) for stretch in stretches]
         borders = sorted({EARLIEST, *low, *(end for end in high if end <= LATEST)})
@@ -69,7 +69,7 @@ class Route:
         return _spread(pieces, rows, self.offsets, self.hosts)
 
     def _one_of(self, pieces: I64, rows: I64, content: Rows) -> Copies:
-        """By content and not by position: a repeated task must send a row to the same host again."""
+        """By content and not by position: a repeated task must send a row where it did before."""
         starts = self.offsets[pieces]
         fan = (self.offsets[pieces + 1] - starts).astype(np.uint64)
         alive = np.flatnonzero(fan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +13,15 @@ from windjoin.errors import DataError
 from windjoin.kernels.spec import I64
 
 PARTIAL = -1  # in place of a stream number: partial results
-SEGMENTS = pa.schema(
-    [
-        pa.field("host", pa.int32(), nullable=False),
-        pa.field("stream", pa.int32(), nullable=False),
-        pa.field("start", pa.int64(), nullable=False),  # no row of the segment is before it
-        pa.field("sequence", pa.int64(), nullable=False),  # partition of the sender, and a number
-        pa.field("rows", pa.int64(), nullable=False),
-        pa.field("payload", pa.binary(), nullable=False),
-    ]
-)
+_FIELDS: list[Any] = [
+    pa.field("host", pa.int32(), nullable=False),
+    pa.field("stream", pa.int32(), nullable=False),
+    pa.field("start", pa.int64(), nullable=False),  # no row of the segment is before it
+    pa.field("sequence", pa.int64(), nullable=False),  # partition of the sender, and a number
+    pa.field("rows", pa.int64(), nullable=False),
+    pa.field("payload", pa.binary(), nullable=False),
+]
+SEGMENTS = pa.schema(_FIELDS)
 PARTITION_SHIFT = 32
 
 
@@ -50,7 +49,7 @@ class SegmentWriter:
         order = np.lexsort((starts[copies.rows], copies.hosts))
         chosen, hosts = copies.rows[order], copies.hosts[order]
         whole = len(chosen) == len(rows) and bool((chosen == np.arange(len(rows))).all())
-        moved = rows if whole else rows.take(pa.array(chosen))
+        moved = rows if whole else rows.take(arrow_array(chosen, pa.int64()))
         self.copies += len(chosen)
         per_segment = max(1, self.limits.payload_bytes * len(moved) // max(1, moved.nbytes))
         borders = np.flatnonzero(np.diff(hosts)) + 1
@@ -78,12 +77,17 @@ class SegmentWriter:
         hosts, starts, numbers, rows, payloads = zip(*self._waiting, strict=True)
         self.segments += len(hosts)
         columns = [hosts, [self.stream] * len(hosts), starts, numbers, rows]
-        arrays = [pa.array(c, f.type) for c, f in zip(columns, SEGMENTS, strict=False)]
+        arrays = [arrow_array(c, f.type) for c, f in zip(columns, SEGMENTS, strict=False)]
         self._waiting, self._waiting_bytes = [], 0
         return pa.RecordBatch.from_arrays([*arrays, _binary(payloads)], schema=SEGMENTS)
 
 
-def _binary(payloads: Sequence[pa.Buffer]) -> pa.Array:
+def arrow_array(values: Any, arrow: Any) -> Any:
+    """An array of a type that is only known at run time."""
+    return pa.array(values, arrow)
+
+
+def _binary(payloads: Sequence[pa.Buffer]) -> Any:
     """One copy of every payload, and no Python bytes in between."""
     offsets = np.cumsum([0, *(payload.size for payload in payloads)])
     if offsets[-1] >= 2**31:
@@ -92,7 +96,7 @@ def _binary(payloads: Sequence[pa.Buffer]) -> pa.Array:
             " rows this large cannot be sent, select fewer or smaller columns"
         )
     joined = pa.py_buffer(b"".join(payloads))
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), joined]
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32).data), joined]
     return pa.Array.from_buffers(pa.binary(), len(payloads), buffers)
 
 

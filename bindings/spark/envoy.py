@@ -41,13 +41,14 @@ def envoy(wire: bytes, release: str, meter: Any = None) -> Any:
             )
         context = TaskContext.get()
         partition = 0 if context is None else context.partitionId()
-        work = pickle.loads(wire)
-        return work(batches, partition, meter)
+        work: Any = pickle.loads(wire)
+        done: Iterator[Any] = work(batches, partition, meter)
+        return done
 
     return windjoin_task
 
 
-class Latest(AccumulatorParam):  # type: ignore[misc]
+class Latest(AccumulatorParam[Counts]):
     """Dictionaries merged; of a task that ran twice the later counts stay."""
 
     def zero(self, value: Counts) -> Counts:

@@ -114,13 +114,14 @@ def column(name: str) -> Any:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def travelling_columns(frame: Any, plan: Plan, streams: Sequence[int]) -> Any:
-    """The columns that are packed, and the identity of rows where it matters."""
-    names = dict.fromkeys(n for s in streams for n in plan.schema(s).names if n != ROW)
-    chosen = [column(name) for name in names]
-    if plan.numbered & set(streams):
-        chosen.append(F.monotonically_increasing_id().alias(ROW))
-    return frame.select(chosen)
+def travelling_columns(frame: Any, plan: Plan, streams: Sequence[int]) -> tuple[Any, list[str]]:
+    """The columns that are packed, and the identity of rows where it matters; and their names.
+
+    In the frame they have numbers for names: `mapInArrow` refuses names with dots.
+    """
+    names = list(dict.fromkeys(n for s in streams for n in plan.schema(s).names))
+    chosen = [F.monotonically_increasing_id() if name == ROW else column(name) for name in names]
+    return frame.select([one.alias(f"c{number}") for number, one in enumerate(chosen)]), names
 
 
 def histogram(bound: BoundQuery, frames: Sequence[Any]) -> Histogram | None:

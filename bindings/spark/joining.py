@@ -28,11 +28,12 @@ from windjoin.spark.frames import (
     result_type,
     travelling_columns,
 )
-from windjoin.spark.meter import Meter, new_meter
+from windjoin.spark.meter import Meter, is_classic, new_meter
 from windjoin.spark.settings import check_version
 from windjoin.spark.tasks import Pack, Probe, Tally
 
-cloudpickle.register_pickle_by_value(envoy_module)
+_pickle: Any = cloudpickle
+_pickle.register_pickle_by_value(envoy_module)
 
 STRATEGIES = ("auto", "atr", "ctr", "psp", "groups", "single")
 SMALL_BYTES = 8 << 20  # by Spark's own estimate: not worth more than one host
@@ -107,13 +108,11 @@ def last_plan(query: Query) -> Planned | None:
 
 def cores(spark: Any) -> int:
     """The cluster's cores, as far as Spark tells."""
-    try:
+    if is_classic(spark):
         return max(1, int(spark.sparkContext.defaultParallelism))
-    except Exception as error:
-        if "CONNECT" not in str(error).upper() and "JVM" not in str(error).upper():
-            raise
     # Spark Connect shows no context: a range has as many partitions as there are cores
-    return max(1, spark.range(1 << 16).select(F.spark_partition_id()).distinct().count())
+    partitions = spark.range(1 << 16).select(F.spark_partition_id()).distinct()
+    return max(1, int(partitions.count()))
 
 
 def _check_options(hosts: int | None, strategy: str, skew: str) -> None:
@@ -191,10 +190,9 @@ class _Choice:
         hot: set[int] = set()
         for stream, frame in enumerate(self.frames):
             assert keys is not None
-            task = _task(Tally(plan, stream, keys[stream]), None)
-            tallied = travelling_columns(frame, plan, [stream]).mapInArrow(
-                task, "hash long, rows long, stream int"
-            )
+            chosen, names = travelling_columns(frame, plan, [stream])
+            task = _task(Tally(plan, stream, keys[stream], tuple(names)), None)
+            tallied = chosen.mapInArrow(task, "hash long, rows long, stream int")
             found = tallied.groupBy("hash").agg(F.sum("rows").alias("rows")).collect()
             least = HOT_SHARE * sum(row["rows"] for row in found) / self.hosts
             hot |= {row["hash"] for row in found if row["hash"] and row["rows"] > least}
@@ -215,7 +213,7 @@ def estimated_bytes(frames: Sequence[Any]) -> int | None:
 
 def _task(work: Any, meter: Meter | None) -> Any:
     shared = None if meter is None else meter.accumulator
-    return envoy(cloudpickle.dumps(work), version("windjoin"), shared)
+    return envoy(_pickle.dumps(work), version("windjoin"), shared)
 
 
 def _frame(planned: Planned, frames: list[Any]) -> Any:
@@ -224,10 +222,7 @@ def _frame(planned: Planned, frames: list[Any]) -> Any:
     onward: Any = None
     for stage, streams in enumerate(plan.inputs):
         packed = [
-            travelling_columns(frames[group[0]], plan, group).mapInArrow(
-                _task(Pack(plan, group), meter), SEGMENT_TYPE
-            )
-            for group in _same_frames(streams, frames)
+            _packed(plan, group, frames[group[0]], meter) for group in _same_frames(streams, frames)
         ]
         if onward is not None:
             packed.append(onward)
@@ -239,6 +234,11 @@ def _frame(planned: Planned, frames: list[Any]) -> Any:
         given = result_type(plan.bound, frames) if last else SEGMENT_TYPE
         onward = sorted_.mapInArrow(_task(Probe(plan, stage), meter), given)
     return onward
+
+
+def _packed(plan: Plan, streams: tuple[int, ...], frame: Any, meter: Meter | None) -> Any:
+    chosen, names = travelling_columns(frame, plan, streams)
+    return chosen.mapInArrow(_task(Pack(plan, streams, tuple(names)), meter), SEGMENT_TYPE)
 
 
 def _same_frames(streams: Sequence[int], frames: list[Any]) -> list[tuple[int, ...]]:

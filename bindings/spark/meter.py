@@ -40,8 +40,13 @@ class Meter:
         }
 
 
+def is_classic(spark: Any) -> bool:
+    """Whether the session is not one of Spark Connect."""
+    return hasattr(spark, "_jsparkSession")
+
+
 def new_meter(spark: Any) -> Meter | None:
     """A meter; None under Spark Connect, which has no accumulators."""
-    if not hasattr(spark, "_jsparkSession"):
+    if not is_classic(spark):
         return None
     return Meter(spark.sparkContext.accumulator({}, Latest()))
