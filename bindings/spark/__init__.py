@@ -3,6 +3,7 @@
 ``import windjoin.spark as wjs``; ``docs/spark.md`` goes from an empty machine to a cluster.
 """
 
+from windjoin.spark.explaining import explain
 from windjoin.spark.java import JavaError, find_java, use_java
 from windjoin.spark.joining import join
 from windjoin.spark.settings import SETTINGS, SparkVersionError, configure, missing
@@ -12,6 +13,7 @@ __all__ = [
     "JavaError",
     "SparkVersionError",
     "configure",
+    "explain",
     "find_java",
     "join",
     "missing",
