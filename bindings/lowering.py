@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 from windjoin.bands import Band, band_of
@@ -17,7 +17,6 @@ from windjoin.checking import Typed, check, check_condition, column_type
 from windjoin.conjunctions import atoms
 from windjoin.expressions import (
     MIRRORED,
-    NEGATED,
     Comparison,
     Constant,
     Expression,
@@ -54,7 +53,9 @@ class StreamPlan:
     def wide_specs(self) -> tuple[spec.WideSpec, ...]:
         """What the wide columns hold."""
         return tuple(
-            spec.WideSpec(recipe.form, "int64" if recipe.item is None else _layout(recipe.item), space)
+            spec.WideSpec(
+                recipe.form, "int64" if recipe.item is None else _layout(recipe.item), space
+            )
             for recipe, space in zip(self.wides, self.wide_spaces, strict=True)
         )
 

@@ -1,4 +1,4 @@
-"""What the measures mean: which columns they take, their values, and how the kernels compare them."""
+"""What the measures mean: the columns they take, their values, how the kernels compare them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Definition:
 
 
 def operands(node: PairFunction, left: Any, right: Any) -> Operands:
-    """How a measure of columns of two types is computed; raises `SchemaError` where it cannot be."""
+    """How a measure of columns of two types is computed; `SchemaError` where it cannot be."""
     name = node.name
     shapes = _Shape(node.left, left), _Shape(node.right, right)
     if name in WEIGHTED and all(shape.weighted for shape in shapes):

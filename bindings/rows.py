@@ -76,9 +76,7 @@ class StreamRows:
             if ok is not None:
                 usable = ok if usable is None else usable & ok
         arrays = [array for array, _ in encoded]
-        rows = Rows(
-            ticks, *self._split(arrays), [column for column, _ in wides], usable=usable
-        )
+        rows = Rows(ticks, *self._split(arrays), [column for column, _ in wides], usable=usable)
         return Prepared(rows, None if timed is None else ~timed)
 
     def _split(self, arrays: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from windjoin.errors import QueryError
-from windjoin.expressions import Column, Expression, Parallel, PairFunction
+from windjoin.expressions import Column, Expression, PairFunction, Parallel
 
 Weights = Expression | tuple[Expression, Expression]
 

@@ -138,7 +138,11 @@ def _lists(column: Any) -> _Lists:
     if pat.is_large_binary(arrow):
         offsets, data = array.buffers()[1:]
         bytes_ = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-        where = np.frombuffer(offsets, np.int64, n + 1, array.offset * 8) if n else np.zeros(1, np.int64)
+        where = (
+            np.frombuffer(offsets, np.int64, n + 1, array.offset * 8)
+            if n
+            else np.zeros(1, np.int64)
+        )
         return _Lists(where, [bytes_], valid)
     if pat.is_fixed_size_list(arrow):
         return _Lists((np.arange(n + 1) + array.offset) * arrow.list_size, [array.values], valid)

@@ -52,9 +52,7 @@ class Images(Access):
 
     def load(self, table: Table) -> Index:
         records = table.wides[self.column]
-        index: Index = ByteSegments.load(
-            (records.start, records.length), table.time, table.first
-        )
+        index: Index = ByteSegments.load((records.start, records.length), table.time, table.first)
         return index
 
     def start(self, window: Window) -> Index:

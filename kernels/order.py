@@ -23,8 +23,14 @@ from windjoin.kernels.statistics import Statistics
 EXHAUSTIVE_UP_TO = 5  # streams; beyond, the cheapest next hop is taken
 PER_RESULT = 2.0  # nanoseconds
 FILTER_COST = {
-    Equal: 1.5, NotEqual: 1.5, Compare: 1.5, Between: 1.5, Function: 3.0, Similarity: 20.0, Opaque: 60.0,
-}  # fmt: skip
+    Equal: 1.5,
+    NotEqual: 1.5,
+    Compare: 1.5,
+    Between: 1.5,
+    Function: 3.0,
+    Similarity: 20.0,
+    Opaque: 60.0,
+}
 INSERT_COST = 12.0
 
 

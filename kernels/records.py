@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from windjoin.kernels.keys import new_space
 from windjoin.kernels.spec import (
     I64,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from windjoin.kernels.access import Situation
 from windjoin.kernels.records import encode_wides
 from windjoin.kernels.side import Side
@@ -47,7 +46,11 @@ def as_measure_filter(
     predicate: Similarity, target: int, sides: Sequence[Side]
 ) -> tuple[str, int, MeasureFilter]:
     """What `Pipeline.add_hop` wants of a similarity that no index decides."""
-    return ("pairs", wide_sides(predicate, target)[0].stream, MeasureFilter(*asked(predicate, target, sides)))
+    return (
+        "pairs",
+        wide_sides(predicate, target)[0].stream,
+        MeasureFilter(*asked(predicate, target, sides)),
+    )
 
 
 def measure_columns(

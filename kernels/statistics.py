@@ -24,8 +24,14 @@ from windjoin.kernels.spec import (
 SAMPLE_ROWS = 1024
 # What to believe of a predicate that no data was seen for.
 UNSEEN = {
-    Equal: 0.01, NotEqual: 0.99, Compare: 0.4, Between: 0.05, Function: 0.2, Similarity: 0.01, Opaque: 0.2,
-}  # fmt: skip
+    Equal: 0.01,
+    NotEqual: 0.99,
+    Compare: 0.4,
+    Between: 0.05,
+    Function: 0.2,
+    Similarity: 0.01,
+    Opaque: 0.2,
+}
 
 
 @dataclass(frozen=True)

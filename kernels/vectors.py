@@ -35,7 +35,11 @@ class Vectors(Access):
     def options(cls, situation: Situation) -> Iterable[Vectors]:
         alike: dict[tuple[str, int], list[Similarity]] = {}
         for p in situation.predicates:
-            if isinstance(p, Similarity) and p.measure in MEASURES and p.operator not in ("==", "!="):
+            if (
+                isinstance(p, Similarity)
+                and p.measure in MEASURES
+                and p.operator not in ("==", "!=")
+            ):
                 own = wide_sides(p, situation.target)[1]
                 alike.setdefault((p.measure, own.column), []).append(p)
         for (_, column), found in alike.items():

@@ -139,7 +139,9 @@ def measure(family: str, name: str, a: Any, b: Any) -> float | None:
 
 
 def join(
-    left: list[Row], right: list[Row], windows: tuple[int, int],
+    left: list[Row],
+    right: list[Row],
+    windows: tuple[int, int],
     holds: Callable[[Any, Any], bool],
 ) -> list[tuple[int, int]]:
     """Row numbers of every result of two streams, ascending."""

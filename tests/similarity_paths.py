@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-
 import windjoin as wj
+
 from tests.similarity_oracle import Row
 
 Pairs = list[tuple[int, int]]

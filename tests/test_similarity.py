@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import windjoin as wj
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import windjoin as wj
 from tests import similarity_oracle as oracle
 from tests.similarity_paths import all_paths, batch, streams, table
 
@@ -162,7 +162,7 @@ def test_measures_refuse_columns_they_do_not_take(
 
 def test_measures_refuse_what_is_not_a_column() -> None:
     a, b = streams((5, 5))
-    with pytest.raises(wj.QueryError, match="overlap got 3 .int. where a column is expected"):
+    with pytest.raises(wj.QueryError, match=r"overlap got 3 .int. where a column is expected"):
         wj.overlap(a["v"], 3)  # type: ignore[arg-type]
     with pytest.raises(wj.QueryError, match="must be of one stream"):
         wj.inner_product((a["i"], b["w"]), b["m"])
