@@ -53,7 +53,9 @@ def wide_column(
     if recipe.form == "uint8":
         values = lists.children[0]
         bad = None
-        if not isinstance(values, np.ndarray):
+        if not isinstance(values, np.ndarray) and pat.is_uint8(values.type) and not values.null_count:
+            values = values.to_numpy(zero_copy_only=True)
+        elif not isinstance(values, np.ndarray):
             loaded = load(values)
             values = loaded.data.astype(np.uint8)
             bad = None if loaded.valid is None else ~loaded.valid

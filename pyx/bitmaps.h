@@ -9,7 +9,7 @@
 #include "groups.h"
 
 #define MOST_PLANES 31
-#define TOGETHER 64 /* asking rows that go over a block while it is in cache */
+#define TOGETHER 2048 /* asking rows that go over a block while it is in cache, at most */
 
 typedef struct {
     int64_t users;
@@ -181,20 +181,19 @@ static inline void bitmaps_block(Bitmaps *all, Part *p, int64_t b, int64_t from,
     for (int64_t i = 0; i < n; i++) {
         const Answer *a = p->answers + from + i;
         if (b < a->first_block || b >= a->first_block + a->n_blocks) continue;
-        Bits *out = answer_bits(p, a, b), maybe, fits;
-        if (!needed[i]) {
-            memset(out, 0, sizeof(Bits));
-            continue;
+        Bits maybe, fits, sure = {{0}};
+        if (!needed[i]) continue;
+        count_lanes(content->lane, all->lane_of + start[i], start[i + 1] - start[i], needed[i], &maybe);
+        if (!bits_meet(&maybe, &maybe)) continue;
+        if (!clear) {
+            if (!block_within(block, a->lo, a->hi)) {
+                time_bits(block, a->lo, a->hi, &fits);
+                bits_meet(&maybe, &fits);
+            }
+            decide(p, block, a->row, &maybe, &sure);
+            if (!bits_meet(&maybe, &sure)) continue;
         }
-        count_lanes(content->lane, all->lane_of + start[i], start[i + 1] - start[i], needed[i], out);
-        if (clear) continue;
-        maybe = *out;
-        if (!block_within(block, a->lo, a->hi)) {
-            time_bits(block, a->lo, a->hi, &fits);
-            bits_meet(&maybe, &fits);
-        }
-        memset(out, 0, sizeof(Bits));
-        decide(p, block, a->row, &maybe, out);
+        *answer_store(p, a, b) = maybe;
     }
 }
 

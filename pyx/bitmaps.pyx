@@ -57,6 +57,7 @@ cdef class SetBitmaps(BlockIndex):
         memset(&self.all, 0, sizeof(Bitmaps))
         self.all.weighted = weighted
         self.all.blocks.ordered = True
+        self.all.blocks.together = 256
         self.blocks = &self.all.blocks
         self.serve = bitmaps_serve
         self.state = &self.all
@@ -177,6 +178,8 @@ cdef class SetBitmaps(BlockIndex):
         for i in range(n):
             self.lanes.own[i] = own[i]
         self.held += sizeof(Lanes) + n * <int64_t>sizeof(int32_t)
+        # lanes that outgrow the first-level cache are best read for many probes at once
+        self.all.blocks.together = 256 if n_own + n_shared < 512 else 2048
         return 0
 
     cdef void _leave(self, Lanes *lanes) noexcept nogil:

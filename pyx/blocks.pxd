@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from windjoin.pyx.index cimport Asker, Column, Cursor, Index, Pairs, Probe
 from windjoin.pyx.measures cimport Components, Measure, Wide
@@ -20,6 +20,7 @@ cdef extern from "blocks.h" nogil:
         int64_t room
         int64_t ordered
         int64_t version
+        int64_t together
     void block_add(Block *block, int64_t time, int64_t row)
 
 
@@ -36,6 +37,7 @@ cdef extern from "groups.h" nogil:
         int64_t room
         Answer *answers
         Bits *bits
+        uint64_t *some
         int32_t *slot
     ctypedef struct Group:
         int64_t n_parts

@@ -46,6 +46,7 @@ cdef class GroupAsker(Asker):
             for k in range(self.group.n_parts):
                 free(self.group.part[k].answers)
                 free(self.group.part[k].bits)
+                free(self.group.part[k].some)
                 free(self.group.part[k].slot)
         free(self.group)
 

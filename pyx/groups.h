@@ -4,7 +4,7 @@
  * group is a run of probes whose answers fit into a room that stays in cache: an index fills what is
  * missing at once, which is where tiles of many probes against many rows are computed.  Then results
  * are given out probe by probe, in order, over as many calls as it takes.  A row that asks again, in
- * this group or a later one, is answered from what is kept.  Several measures that one index
+ * this group or a later one, is answered from what is kept.  Blocks without a bit are not stored.  Several measures that one index
  * decides, asked by rows of several streams, are the parts of a group: their answers meet bit by bit.
  */
 #ifndef WINDJOIN_GROUPS_H
@@ -18,7 +18,8 @@
 #define MOST_PROBES 4096
 #define MOST_ANSWERS 16384
 #define ANSWER_SLOTS 65536
-#define ANSWER_ROOM ((int64_t)1 << 16) /* Bits: 4 MiB */
+#define ANSWER_ROOM ((int64_t)1 << 19) /* Bits: 32 MiB, of which only what is not empty is touched */
+#define WORTH_KEEPING ((int64_t)1 << 14)
 
 typedef struct {
     int64_t row;
@@ -33,9 +34,10 @@ typedef struct {
     int stream;         /* of the rows that ask */
     const Column *time; /* of that stream */
     int64_t own_window, target_window;
-    int64_t n_answers, filled, used, room;
+    int64_t n_answers, filled, used, room, again; /* again: probes answered from what is kept */
     Answer *answers;
     Bits *bits;
+    uint64_t *some;             /* by Bits: whether it is not empty */
     int32_t *slot;              /* answer + 1; 0: empty */
     int32_t place[MOST_PROBES]; /* probe - begin -> answer */
 } Part;
@@ -50,7 +52,8 @@ typedef struct {
 
 static inline void part_flush(Part *p) {
     for (int64_t k = 0; k < p->n_answers; k++) p->slot[p->answers[k].slot] = 0;
-    p->n_answers = p->filled = p->used = 0;
+    memset(p->some, 0, (size_t)(p->used + 63) / 64 * 8);
+    p->n_answers = p->filled = p->used = p->again = 0;
 }
 
 static inline void no_memory(const char *what, int64_t n) {
@@ -62,7 +65,10 @@ static inline void no_memory(const char *what, int64_t n) {
 static inline int32_t part_answer(Part *p, const Blocks *all, int64_t row) {
     uint64_t slot = ((uint64_t)row * 0x9E3779B97F4A7C15u) >> 48;
     for (; p->slot[slot]; slot = (slot + 1) & (ANSWER_SLOTS - 1))
-        if (p->answers[p->slot[slot] - 1].row == row) return p->slot[slot] - 1;
+        if (p->answers[p->slot[slot] - 1].row == row) {
+            p->again++;
+            return p->slot[slot] - 1;
+        }
     int64_t time = ((const int64_t *)p->time->data)[row & p->time->mask], stop;
     Answer a = {.row = row, .slot = (int64_t)slot, .offset = p->used};
     a.lo = subtract_saturated(time, p->target_window);
@@ -72,12 +78,16 @@ static inline int32_t part_answer(Part *p, const Blocks *all, int64_t row) {
     if (p->n_answers == MOST_ANSWERS) return -1;
     if (p->used + a.n_blocks > ANSWER_ROOM && p->n_answers) return -1;
     if (p->used + a.n_blocks > p->room) {
-        int64_t room = 2 * (p->used + a.n_blocks);
+        int64_t room = (2 * (p->used + a.n_blocks) + 63) & ~(int64_t)63;
         Bits *grown = aligned_alloc(64, (size_t)room * sizeof(Bits));
-        if (!grown) no_memory("answers", room);
+        uint64_t *some = calloc((size_t)room / 64, 8);
+        if (!grown || !some) no_memory("answers", room);
         if (p->used) memcpy(grown, p->bits, (size_t)p->used * sizeof(Bits));
+        if (p->used) memcpy(some, p->some, (size_t)(p->used + 63) / 64 * 8);
         free(p->bits);
+        free(p->some);
         p->bits = grown;
+        p->some = some;
         p->room = room;
     }
     p->used += a.n_blocks;
@@ -90,11 +100,35 @@ static inline Bits *answer_bits(const Part *p, const Answer *a, int64_t block) {
     return p->bits + a->offset + block - a->first_block;
 }
 
+/* Where an answer's bits for a block go; they are not empty. */
+static inline Bits *answer_store(Part *p, const Answer *a, int64_t block) {
+    int64_t at = a->offset + block - a->first_block;
+    p->some[at >> 6] |= (uint64_t)1 << (at & 63);
+    return p->bits + at;
+}
+
+/* The first block from `block` on with a bit in it; the end of the answer's blocks if there is none. */
+static inline int64_t next_block(const Part *p, const Answer *a, int64_t block) {
+    int64_t at = a->offset + block - a->first_block, stop = a->offset + a->n_blocks;
+    while (at < stop) {
+        uint64_t word = p->some[at >> 6] >> (at & 63);
+        if (word) {
+            at += __builtin_ctzll(word);
+            break;
+        }
+        at = (at | 63) + 1;
+    }
+    return a->first_block + (at < stop ? at - a->offset : a->n_blocks);
+}
+
 /* Take probes from `begin` on into the group while their answers fit. */
 static inline void group_begin(Group *g, const Blocks *all, const Probe *probe, int64_t begin) {
     int64_t i = begin;
     g->begin = begin;
-    for (; i < probe->n && i - begin < MOST_PROBES; i++)
+    for (int k = 0; k < g->n_parts; k++) /* rows that do not ask again need no keeping */
+        if (g->part[k].used > WORTH_KEEPING && g->part[k].again < g->part[k].n_answers)
+            part_flush(g->part + k);
+    for (; i < probe->n && i - begin < all->together; i++)
         for (int k = 0; k < g->n_parts; k++) {
             Part *p = g->part + k;
             int32_t place = part_answer(p, all, probe->row[p->stream][i]);
@@ -134,7 +168,7 @@ static inline int group_bits(const Group *g, const Block *block, int64_t b, cons
     for (int k = 0; k < g->n_parts; k++) {
         const Part *p = g->part + k;
         const Answer *a = p->answers + p->place[i - g->begin];
-        if (b < a->first_block || b >= a->first_block + a->n_blocks) return 0;
+        if (b < a->first_block || next_block(p, a, b) != b || b >= a->first_block + a->n_blocks) return 0;
         const Bits *bits = answer_bits(p, a, b);
         if (k == 0) *out = *bits;
         if (k || g->n_parts == 1) any = bits_meet(out, bits);
@@ -149,9 +183,12 @@ static inline int group_bits(const Group *g, const Block *block, int64_t b, cons
 static inline int group_emit(Group *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
     for (; cursor->probe < g->end; cursor->probe++, cursor->part = 0) {
         int64_t i = cursor->probe;
-        const Answer *a = g->part[0].answers + g->part[0].place[i - g->begin];
+        const Part *p = g->part;
+        const Answer *a = p->answers + p->place[i - g->begin];
         for (; cursor->part < a->n_blocks; cursor->part++) {
-            int64_t b = a->first_block + cursor->part;
+            int64_t b = next_block(p, a, a->first_block + cursor->part);
+            cursor->part = b - a->first_block;
+            if (cursor->part == a->n_blocks) break;
             const Block *block = all->block[b];
             Bits bits;
             if (!block_meets(block, probe->lo[i], probe->hi[i])) continue;

@@ -137,11 +137,11 @@ static void segments_fill(void *index, Part *p) {
         for (int64_t b = a->first_block; b < a->first_block + a->n_blocks; b++) {
             const Block *block = s->blocks.block[b];
             const SegmentContent *content = s->blocks.content[b];
-            Bits *out = answer_bits(p, a, b), maybe = content->odd, fits;
+            Bits maybe = content->odd, fits, found = {{0}};
             if (asks.n == s->width) rows_below(block, content, sums, bound, &maybe);
             time_bits(block, a->lo, a->hi, &fits);
-            memset(out, 0, sizeof(Bits));
-            if (bits_meet(&maybe, &fits)) decide_bytes(p, block, a, limit, &maybe, out);
+            if (bits_meet(&maybe, &fits)) decide_bytes(p, block, a, limit, &maybe, &found);
+            if (bits_meet(&found, &fits)) *answer_store(p, a, b) = found;
         }
     }
 }

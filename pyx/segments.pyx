@@ -35,6 +35,7 @@ cdef class ByteSegments(BlockIndex):
         memset(&self.all, 0, sizeof(Segments))
         self.all.width = -1
         self.all.blocks.ordered = True
+        self.all.blocks.together = 1024
         self.blocks = &self.all.blocks
         self.serve = segments_serve
         self.state = &self.all

@@ -222,7 +222,9 @@ static inline void tile_block(const Tiles *t, Part *part, int64_t b, int64_t fro
     const Block *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
     int far = part->measure.operation == ABOVE || part->measure.operation == FROM;
-    Bits fits, sure[MOST_PACK] = {0}, maybe[MOST_PACK] = {0};
+    Bits fits, sure[MOST_PACK], maybe[MOST_PACK];
+    memset(sure, 0, sizeof sure);
+    memset(maybe, 0, sizeof maybe);
     time_bits(block, lo, hi, &fits);
     for (int64_t r = 0; r < block->n; r += 32) {
         uint32_t s[MOST_PACK], m[MOST_PACK];
@@ -237,16 +239,17 @@ static inline void tile_block(const Tiles *t, Part *part, int64_t b, int64_t fro
     for (int64_t p = 0; p < n; p++) {
         const Answer *a = part->answers + from + p;
         if (b < a->first_block || b >= a->first_block + a->n_blocks) continue;
-        Bits *out = answer_bits(part, a, b), unclear, own = fits;
+        Bits found, unclear, own = fits;
         if (!block_within(block, a->lo, a->hi)) time_bits(block, a->lo, a->hi, &own);
         for (int w = 0; w < WORDS; w++) {
             uint64_t surely = far ? ~maybe[p].word[w] : sure[p].word[w];
             uint64_t may = far ? ~sure[p].word[w] : maybe[p].word[w];
             if (size[p] == -2) surely = 0, may = content->odd.word[w]; /* of another length */
-            out->word[w] = surely & own.word[w];
+            found.word[w] = surely & own.word[w];
             unclear.word[w] = may & ~surely & own.word[w];
         }
-        decide(part, block, a->row, &unclear, out);
+        decide(part, block, a->row, &unclear, &found);
+        if (bits_meet(&found, &own)) *answer_store(part, a, b) = found;
     }
 }
 

@@ -47,6 +47,7 @@ cdef class VectorTiles(BlockIndex):
         self.all.doubles = doubles
         self.all.width = -1
         self.all.blocks.ordered = True
+        self.all.blocks.together = 1024
         self.blocks = &self.all.blocks
         self.serve = tiles_serve
         self.state = &self.all
