@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.errors import DataError, QueryError
 from windjoin.expressions import Udf
+
+_one_at_a_time = Lock()
 
 
 @lru_cache(maxsize=256)
@@ -26,7 +29,8 @@ def vectorized(node: Udf, arguments: list[NDArray[Any]]) -> NDArray[np.bool_]:
 
     columns = [_argument(node, number, values) for number, values in enumerate(arguments)]
     try:
-        with np.errstate(all="ignore"):  # inf * 0 is NaN, and NaN makes a predicate false
+        # The first call compiles: not in two threads at once.  inf * 0 is NaN, not worth a warning.
+        with _one_at_a_time, np.errstate(all="ignore"):
             answer = _compiled(node.function)(*columns)
     except (NumbaError, TypeError) as error:
         reason = str(error).strip()

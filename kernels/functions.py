@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -28,6 +29,7 @@ def mask(n, stride, ints, reals, out):
 '''
 
 _compiled: dict[tuple[str, tuple[Dtype, ...]], Any] = {}  # keeps the machine code alive
+_one_at_a_time = Lock()  # threads of one run ask for the same function
 
 
 class FunctionError(Exception):
@@ -40,8 +42,9 @@ def compiled_mask(predicate: Function) -> int:
     Operand k of pair i lies at ``k * stride + i``.
     """
     key = (fingerprint(predicate.function), predicate.dtypes)
-    if key not in _compiled:
-        _compiled[key] = _compile(predicate, key[0])
+    with _one_at_a_time:
+        if key not in _compiled:
+            _compiled[key] = _compile(predicate, key[0])
     address: int = _compiled[key].address
     return address
 
