@@ -17,8 +17,13 @@ MODEL = (
     "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
     "session", "watermarks",
 )  # fmt: skip
+MODEL += tuple(
+    path.relative_to(ROOT / "bindings").with_suffix("").as_posix()
+    for folder in ("arrow", "spark")
+    for path in sorted((ROOT / "bindings" / folder).glob("*.py"))
+)
 CLASSES = ("QueryError", "SchemaError", "DataError", "InputError", "SessionError")
-CLASSES += ("TypeError", "RuntimeError")
+CLASSES += ("TypeError", "RuntimeError", "KeyError", "JavaError", "SparkVersionError")
 
 
 def fragments(call: ast.Call) -> list[str]:

@@ -1,0 +1,204 @@
+"""Rows that arrive in time order, joined block by block, in bounded memory.
+
+One input is the master.  Its rows of a block are joined as soon as everything that may meet them is
+here; then rows that no later master row can meet are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from windjoin.arrow.plan import ROW, Limits
+from windjoin.arrow.segments import arrow_array
+from windjoin.arrow.together import Joinable
+from windjoin.kernel_errors import as_own_errors
+from windjoin.kernels.batch import Sorted, in_time_order, join_rows
+from windjoin.kernels.spec import I64, Rows
+from windjoin.output import Fetch, table_fetch
+
+FIRST_SLICE = 2048  # master rows; what they yield tells how many to take next
+GROWTH = 8
+NEVER = 2**64  # later than any time
+
+
+@dataclass
+class Counts:
+    """What a host did."""
+
+    rows: list[int]
+    results: int = 0
+    comparisons: int = 0
+    blocks: int = 0
+    most_bytes: int = 0  # held at a time
+
+
+@dataclass(slots=True)
+class Found:
+    """Some results: row numbers by input, and what serves the inputs' columns."""
+
+    rows: list[I64]
+    fetch: Fetch
+
+
+@dataclass
+class _Input:
+    """Rows of one input that may still be needed."""
+
+    schema: pa.Schema
+    pieces: list[pa.RecordBatch] = field(default_factory=list)
+    rows: int = 0
+    bytes: int = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.pieces.append(batch)
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
+
+    def table(self) -> pa.Table:
+        return pa.Table.from_batches(self.pieces, self.schema).combine_chunks()
+
+    def keep(self, table: pa.Table) -> None:
+        self.pieces, self.rows, self.bytes = table.to_batches(), table.num_rows, table.nbytes
+
+
+class BlockJoin:
+    """The join of inputs that arrive in time order, on one host."""
+
+    def __init__(
+        self, joined: Joinable, schemas: Sequence[pa.Schema], master: int, limits: Limits
+    ) -> None:
+        self.joined, self.master, self.limits = joined, master, limits
+        self.inputs = [_Input(schema) for schema in schemas]
+        self.counts = Counts([0] * len(schemas))
+        self._kept_rows = self._kept_bytes = 0  # by the last block
+        self._done = -NEVER  # master rows before this have been joined
+        self._slice = FIRST_SLICE
+
+    def add(self, number: int, start: int, rows: pa.RecordBatch) -> Iterator[Found]:
+        """Take rows of an input; nothing before ``start`` is still to come of any input."""
+        if self._worth_a_block():
+            yield from self._block(start - self.joined.windows[self.master])
+        self.inputs[number].add(rows)
+        self.counts.rows[number] += rows.num_rows
+
+    def finish(self) -> Iterator[Found]:
+        """Join what is left."""
+        yield from self._block(NEVER)
+
+    def _worth_a_block(self) -> bool:
+        rows = sum(one.rows for one in self.inputs) - self._kept_rows
+        size = sum(one.bytes for one in self.inputs) - self._kept_bytes
+        return rows >= max(self.limits.block_rows, self._kept_rows) or size >= max(
+            self.limits.block_bytes, self._kept_bytes
+        )
+
+    def _block(self, ready: int) -> Iterator[Found]:
+        """Join master rows before ``ready``; everything they may meet is here."""
+        held = sum(one.bytes for one in self.inputs)
+        self.counts.most_bytes = max(self.counts.most_bytes, held)
+        if ready > self._done and all(one.rows for one in self.inputs):
+            self.counts.blocks += 1
+            yield from self._join(ready)
+        elif ready > self._done:
+            self._done = ready
+        self._kept_rows = sum(one.rows for one in self.inputs)
+        self._kept_bytes = sum(one.bytes for one in self.inputs)
+
+    def _join(self, ready: int) -> Iterator[Found]:
+        tables = [one.table() for one in self.inputs]
+        ordered = [
+            in_time_order(self.joined.prepare(number, table).rows)
+            for number, table in enumerate(tables)
+        ]
+        times = ordered[self.master].time
+        first, last = _before(times, self._done), _before(times, ready)
+        block = _Block(self.joined, tables, ordered, self.master)
+        while first < last:
+            end = min(last, first + self._slice)
+            rows = block.join(first, end, self.counts)
+            self.counts.results += len(rows[0])
+            self._resize(end - first, len(rows[0]))
+            first = end
+            if len(rows[0]):
+                yield Found(rows, block.fetch)
+        self._done = ready
+        if ready < NEVER:
+            self._forget(tables, ordered, ready)
+
+    def _resize(self, taken: int, results: int) -> None:
+        """As many master rows next as make about ``limits.results`` results."""
+        if results > self.limits.results or taken == self._slice:
+            wanted = taken * self.limits.results // max(1, results)
+            self._slice = max(1, min(wanted, GROWTH * self._slice))
+
+    def _forget(self, tables: list[pa.Table], ordered: list[Sorted], ready: int) -> None:
+        for number, (table, rows) in enumerate(zip(tables, ordered, strict=True)):
+            needed = ready - (0 if number == self.master else self.joined.windows[number])
+            first = _before(rows.time, needed)
+            if rows.origin is None:
+                self.inputs[number].keep(table.slice(first))
+            else:
+                self.inputs[number].keep(table.take(arrow_array(rows.origin[first:], pa.int64())))
+
+
+class _Block:
+    """Tables whose usable rows have been put in time order."""
+
+    def __init__(
+        self, joined: Joinable, tables: list[pa.Table], ordered: list[Sorted], master: int
+    ) -> None:
+        self.joined, self.ordered, self.master = joined, ordered, master
+        self.fetch = table_fetch(tables)
+        self.members = joined.members_fetch(self.fetch)
+
+    def join(self, first: int, last: int, counts: Counts) -> list[I64]:
+        """Row numbers in the tables of the results of master rows ``[first, last)``."""
+        times = self.ordered[self.master].time
+        low, high = int(times[first]), int(times[last - 1]) + self.joined.windows[self.master]
+        starts, slices = [], []
+        for number, rows in enumerate(self.ordered):
+            begin, end = first, last
+            if number != self.master:
+                begin = _before(rows.time, low - self.joined.windows[number])
+                end = _before(rows.time, high + 1)
+            starts.append(begin)
+            columns = [column[begin:end] for column in rows.columns]
+            slices.append(Rows(rows.time[begin:end], columns, rows.part(begin, end)))
+        if not all(len(one) for one in slices):
+            return [np.empty(0, np.int64) for _ in slices]
+        spec = self.joined.spec_with(self._sliced(starts))
+        with as_own_errors():
+            found, run = join_rows(spec, slices)
+        counts.comparisons += run.comparisons
+        return self._distinct([self._rows(n, starts[n], rows) for n, rows in enumerate(found)])
+
+    def _rows(self, number: int, start: int, rows: I64) -> I64:
+        origin = self.ordered[number].origin
+        return rows + start if origin is None else origin[rows + start]
+
+    def _sliced(self, starts: list[int]) -> Fetch:
+        return lambda number, names, rows: self.fetch(
+            number, names, self._rows(number, starts[number], rows)
+        )
+
+    def _distinct(self, rows: list[I64]) -> list[I64]:
+        """Without combinations in which a row of one table pairs with itself."""
+        for left, right in self.joined.distinct():
+            by_stream = self.joined.members_rows(rows)
+            one, other = (
+                self.members(stream, [ROW], by_stream[stream])[0].to_numpy()
+                for stream in (left, right)
+            )
+            kept = np.flatnonzero(one != other)
+            rows = [numbers[kept] for numbers in rows]
+        return rows
+
+
+def _before(times: I64, bound: int) -> int:
+    """How many of the ascending ``times`` are before ``bound``."""
+    if bound > 2**63 - 1:
+        return len(times)
+    return 0 if bound < -(2**63) else int(np.searchsorted(times, np.int64(bound), "left"))

@@ -1,0 +1,95 @@
+"""`joiner`: a whole join as one function of record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from windjoin.arrow.blocks import BlockJoin
+from windjoin.arrow.packing import as_schema
+from windjoin.arrow.plan import DEFAULT, Limits, Plan, single
+from windjoin.arrow.probing import _Results, stage_inputs
+from windjoin.errors import DataError, QueryError
+from windjoin.query import Query
+
+Function = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def joiner(
+    query: Query,
+    *,
+    stream_column: str,
+    schemas: Mapping[str, pa.Schema],
+    limits: Limits = DEFAULT,
+) -> Function:
+    """A function for ``mapInArrow`` that joins the rows of a partition with each other.
+
+    For frames whose partitions already hold what belongs together.  Every row says in
+    ``stream_column`` of which stream it is; columns of other streams are not looked at.  Rows may
+    come in any order; a partition is held in memory.  The function pickles, and gives rows in the
+    schema ``query.bind(schemas).schema``.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> schema = pa.schema([("t", pa.int64()), ("k", pa.string())])
+    >>> join = joiner(
+    ...     wj.join(a, b, on=a["k"] == b["k"]),
+    ...     stream_column="s",
+    ...     schemas={"a": schema, "b": schema},
+    ... )
+    >>> rows = pa.record_batch({"s": ["a", "b", "b"], "t": [1, 5, 50], "k": ["x", "x", "x"]})
+    >>> [batch.to_pylist() for batch in join([rows])]
+    [[{'a_t': 1, 'a_k': 'x', 'b_t': 5, 'b_k': 'x'}]]
+    """
+    if query.exclude_self:
+        raise QueryError(
+            "joiner cannot tell which rows of different streams are one row: exclude_self needs"
+            " query.run, or windjoin.spark.join"
+        )
+    return Joiner(single(query, schemas, limits), stream_column)
+
+
+@dataclass(frozen=True, slots=True)
+class Joiner:
+    """What `joiner` returns."""
+
+    plan: Plan
+    stream_column: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        joined, _, schemas = stage_inputs(self.plan, 0)
+        block = BlockJoin(joined, schemas, 0, _unbounded(self.plan.limits))
+        for batch in batches:
+            for stream, rows in self._parted(batch):
+                for _ in block.add(stream, 0, as_schema(rows, schemas[stream], self._name(stream))):
+                    raise AssertionError("an unbounded block was joined early")
+        output = _Results(self.plan, joined)
+        for found in block.finish():
+            yield from output.batches(found)
+
+    def _name(self, stream: int) -> str:
+        return self.plan.query.names[stream]
+
+    def _parted(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Rows of a batch, stream by stream."""
+        column = batch.column(self.stream_column).cast(pa.string())
+        names = pa.array(self.plan.query.names)
+        places = pc.index_in(column, names)
+        if places.null_count:
+            row = int(np.flatnonzero(places.is_null().to_numpy(zero_copy_only=False))[0])
+            raise DataError(
+                f"column {self.stream_column!r}, row {row} of its batch: {column[row].as_py()!r} is"
+                f" not a stream of this query; there are {', '.join(map(repr, names.to_pylist()))}"
+            )
+        numbers = places.to_numpy()
+        for stream in np.unique(numbers):
+            rows = np.flatnonzero(numbers == stream)
+            yield int(stream), batch.take(cast(Any, pa.array(rows)))
+
+
+def _unbounded(limits: Limits) -> Limits:
+    return replace(limits, block_rows=2**62, block_bytes=2**62)

@@ -1,0 +1,157 @@
+"""`pack`: rows of a partition become segments on their way to their hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from windjoin.arrow.places import at_place
+from windjoin.arrow.plan import ROW, Plan
+from windjoin.arrow.routes import Copies, Route
+from windjoin.arrow.segments import SegmentWriter
+from windjoin.kernels.spec import I64, Rows
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def pack(
+    batches: Iterable[pa.RecordBatch],
+    plan: Plan,
+    streams: Sequence[int],
+    *,
+    partition: int = 0,
+    report: Report | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Turn rows into routed segments (batches of `SEGMENTS`).
+
+    ``streams``: the numbers of the streams that these rows are (several for a self-join).
+    ``partition``: a number that no other concurrent call has; it makes segments' numbers unique.
+    ``report``: called once at the end, for each stream with what was counted.
+    """
+    packers = [_Packer(plan, stream, partition) for stream in streams]
+    for batch in batches:
+        for packer in packers:
+            yield from packer.add(batch)
+    for packer in packers:
+        yield from packer.finish()
+    if report is not None:
+        for packer in packers:
+            report(packer.counts())
+
+
+class _Packer:
+    """The rows of one stream."""
+
+    def __init__(self, plan: Plan, stream: int, partition: int) -> None:
+        self.plan, self.stream, self.partition = plan, stream, partition
+        self.schema = plan.schema(stream)
+        self.travels = _Departures(plan, stream)
+        self.writer = SegmentWriter(stream, partition, plan.limits)
+        self.rows = self.rejected = self.joinable = 0
+        self._gathered: list[pa.RecordBatch] = []
+        self._gathered_rows = self._gathered_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Gather rows; send them when there are enough to be worth it."""
+        own = as_schema(batch, self.schema, self.plan.query.names[self.stream])
+        self._gathered.append(own)
+        self._gathered_rows += own.num_rows
+        self._gathered_bytes += own.nbytes
+        limits = self.plan.limits
+        if self._gathered_rows >= limits.gather_rows or self._gathered_bytes >= limits.gather_bytes:
+            yield from self._send()
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Send what is left."""
+        yield from self._send()
+        yield from self.writer.finish()
+
+    def _send(self) -> Iterator[pa.RecordBatch]:
+        if not self._gathered_rows:
+            return
+        rows = one_batch(self._gathered, self.schema)
+        first, self.rows = self.rows, self.rows + len(rows)
+        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
+        with at_place(f"partition {self.partition} of its frame, where rows count from 0"):
+            prepared = self.plan.bound.prepare(self.stream, rows, first)
+        if prepared.null_time is not None:
+            self.rejected += int(prepared.null_time.sum())
+        usable = prepared.rows.usable
+        chosen = np.arange(len(rows)) if usable is None else np.flatnonzero(usable)
+        self.joinable += len(chosen)
+        if len(chosen):
+            copies = self.travels.copies(prepared.rows, chosen)
+            yield from self.writer.write(rows, prepared.rows.time, copies)
+
+    def counts(self) -> dict[str, Any]:
+        """What happened to the rows."""
+        return {
+            "step": "pack",
+            "stream": self.plan.query.names[self.stream],
+            "rows": self.rows,
+            "rejected": self.rejected,
+            "joinable": self.joinable,
+            "copies": self.writer.copies,
+            "segments": self.writer.segments,
+            "bytes": self.writer.bytes,
+        }
+
+
+class _Departures:
+    """Where the rows of one stream go first."""
+
+    def __init__(self, plan: Plan, stream: int) -> None:
+        self.route = plan.routes[stream]
+        self.next: Route | None = None
+        spec = plan.bound.spec.streams
+        if plan.order and stream == plan.order[0]:  # they travel to what the next stream stored
+            onward = plan.routes[plan.order[1]]
+            assert isinstance(onward, Route)
+            self.next = onward
+            self.before, self.after = spec[plan.order[1]].window, spec[stream].window
+
+    def copies(self, rows: Rows, chosen: I64) -> Copies:
+        """Copies of the ``chosen`` rows."""
+        times = rows.time[chosen]
+        if self.next is None:
+            return self.route.copies(times, chosen, rows)
+        sent = self.next.meeting(less(times, self.before), more(times, self.after))
+        return Copies(chosen[sent.rows], sent.hosts)
+
+
+def less(times: I64, by: int) -> I64:
+    """``times - by``, no less than int64 holds."""
+    return np.where(times < -(2**63) + by, np.int64(-(2**63)), times - np.int64(by))
+
+
+def more(times: I64, by: int) -> I64:
+    """``times + by``, no more than int64 holds."""
+    return np.where(times > 2**63 - 1 - by, np.int64(2**63 - 1), times + np.int64(by))
+
+
+def as_schema(batch: pa.RecordBatch, schema: pa.Schema, stream: str) -> pa.RecordBatch:
+    """The columns of ``schema``, by name, in its types."""
+    columns = []
+    for field in schema:
+        place = batch.schema.get_field_index(field.name)
+        if place < 0:
+            raise KeyError(
+                f"stream {stream!r}: these rows have no column {field.name!r};"
+                f" there are {', '.join(map(repr, batch.schema.names))}"
+            )
+        column = batch.column(place)
+        columns.append(column if column.type == field.type else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of several batches as one batch."""
+    if len(batches) == 1:
+        return batches[0]
+    arrow: Any = pa
+    return cast(pa.RecordBatch, arrow.concat_batches(batches))
+
+
+__all__ = ["ROW", "Report", "as_schema", "less", "more", "one_batch", "pack"]

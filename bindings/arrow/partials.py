@@ -1,0 +1,217 @@
+"""One hop as a join of two inputs: partial results, and the rows of one more stream.
+
+A partial result over streams B has ``T = max t`` and ``D = min (t + W)``.  Row u of stream s
+extends it iff ``T - W_s <= t_u <= D``.  As a join of two inputs: the partial result is a row with
+time T and the longest window of B, the row of s has its own, and ``t_u <= D`` is one more
+comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.arrow.packing import more
+from windjoin.arrow.plan import Plan
+from windjoin.binding import Prepared
+from windjoin.kernels.spec import (
+    I64,
+    Bools,
+    Compare,
+    Equal,
+    Function,
+    JoinSpec,
+    Key,
+    NotEqual,
+    Opaque,
+    Operand,
+    Predicate,
+    Rows,
+    StreamSpec,
+)
+from windjoin.output import Fetch
+
+Place = tuple[int, int]  # stream, column or key
+
+
+def streams_of(predicate: Predicate) -> set[int]:
+    """The streams whose rows a predicate reads."""
+    if isinstance(predicate, Opaque):
+        return set(predicate.streams)
+    if isinstance(predicate, Function):
+        return {operand.stream for operand in predicate.operands}
+    return {predicate.left.stream, predicate.right.stream}
+
+
+def partial_schema(plan: Plan, streams: tuple[int, ...]) -> pa.Schema:
+    """Columns of partial results over ``streams``: ``<stream number>.<column>``."""
+    return pa.schema(
+        [
+            pa.field(f"{stream}.{field.name}", field.type)
+            for stream in streams
+            for field in plan.schema(stream)
+        ]
+    )
+
+
+@dataclass
+class Side:
+    """One of the two inputs: its streams, and what of their rows the predicates of the hop read."""
+
+    streams: tuple[int, ...]
+    columns: list[Place]
+    keys: list[Place]
+
+
+class Hop:
+    """The join of partial results over ``bound`` (input 0) with stream ``target`` (input 1)."""
+
+    def __init__(self, plan: Plan, bound: tuple[int, ...], target: int) -> None:
+        self.plan, self.query = plan, plan.bound
+        self.target = target
+        spec = self.query.spec
+        reached = {*bound, target}
+        self.positions = [
+            number
+            for number, predicate in enumerate(spec.predicates)
+            if target in streams_of(predicate) and streams_of(predicate) <= reached
+        ]
+        self.sides = [
+            self._side(bound, self.positions),
+            self._side((target,), self.positions),
+        ]
+        longest = max(spec.streams[s].window for s in bound)
+        self.windows: tuple[int, ...] = (longest, spec.streams[target].window)
+
+    def _side(self, streams: tuple[int, ...], positions: list[int]) -> Side:
+        columns: dict[Place, None] = {}
+        keys: dict[Place, None] = {}
+        for position in positions:
+            predicate = self.query.spec.predicates[position]
+            if isinstance(predicate, (Equal, NotEqual)):
+                for key in (predicate.left, predicate.right):
+                    keys[key.stream, key.key] = None
+            elif not isinstance(predicate, Opaque):
+                for operand in _operands(predicate):
+                    columns[operand.stream, operand.column] = None
+        return Side(
+            streams,
+            [place for place in columns if place[0] in streams],
+            [place for place in keys if place[0] in streams],
+        )
+
+    # -- what a block needs ----------------------------------------------------------------
+
+    def prepare(self, number: int, rows: pa.Table) -> Prepared:
+        """Rows of an input; the last column is D, or the time of the added row."""
+        side = self.sides[number]
+        parts = {
+            s: self.query.prepare(s, self._members(number, s, rows)).rows for s in side.streams
+        }
+        windows = self.query.spec.streams
+        latest = np.maximum.reduce([part.time for part in parts.values()])
+        until = np.minimum.reduce([more(p.time, windows[s].window) for s, p in parts.items()])
+        columns = [parts[stream].columns[column] for stream, column in side.columns]
+        columns.append(latest if number else until)
+        keys = [parts[stream].keys[key] for stream, key in side.keys]
+        usable: Bools | None = None
+        for part in parts.values():
+            if part.usable is not None:
+                usable = part.usable if usable is None else usable & part.usable
+        return Prepared(Rows(latest, columns, keys, usable=usable))
+
+    def _members(self, number: int, stream: int, rows: pa.Table) -> pa.Table:
+        names = self.plan.schema(stream).names
+        if number:
+            return rows
+        return rows.select([f"{stream}.{name}" for name in names]).rename_columns(names)
+
+    def spec_with(self, fetch: Fetch) -> JoinSpec:
+        """The join of the two inputs; ``fetch`` serves their columns."""
+        spec = self.query.spec_with(self.members_fetch(fetch))
+        predicates = [self._moved(spec.predicates[position]) for position in self.positions]
+        until = Operand(0, len(self.sides[0].columns))
+        own = Operand(1, len(self.sides[1].columns))
+        predicates.append(Compare(own, "<=", until, "int64", "the window of the earliest member"))
+        names = " with ".join(spec.streams[s].name for s in self.sides[0].streams)
+        return JoinSpec(
+            (self._stream(0, names, spec), self._stream(1, spec.streams[self.target].name, spec)),
+            tuple(predicates),
+        )
+
+    def _stream(self, number: int, name: str, spec: JoinSpec) -> StreamSpec:
+        side = self.sides[number]
+        dtypes = tuple(spec.streams[s].columns[column] for s, column in side.columns)
+        forms = tuple(spec.streams[s].keys[key] for s, key in side.keys)
+        spaces = tuple(spec.streams[s].spaces[key] for s, key in side.keys)
+        return StreamSpec(name, self.windows[number], (*dtypes, "int64"), forms, spaces)
+
+    def _number(self, stream: int) -> int:
+        return int(stream == self.target)
+
+    def _moved(self, predicate: Predicate) -> Predicate:
+        """The predicate with its operands where they lie in the two inputs."""
+        if isinstance(predicate, (Equal, NotEqual)):
+            return replace(
+                predicate, left=self._key(predicate.left), right=self._key(predicate.right)
+            )
+        if isinstance(predicate, Function):
+            return replace(predicate, operands=tuple(map(self._operand, predicate.operands)))
+        if isinstance(predicate, Opaque):
+            return replace(predicate, streams=(0, 1), evaluate=_Members(self, predicate))
+        return replace(
+            predicate, left=self._operand(predicate.left), right=self._operand(predicate.right)
+        )
+
+    def _operand(self, operand: Operand) -> Operand:
+        number = self._number(operand.stream)
+        place = self.sides[number].columns.index((operand.stream, operand.column))
+        return Operand(number, place)
+
+    def _key(self, key: Key) -> Key:
+        number = self._number(key.stream)
+        return Key(number, self.sides[number].keys.index((key.stream, key.key)), key.space)
+
+    def members_fetch(self, fetch: Fetch) -> Fetch:
+        """Columns of the streams, served from the two inputs."""
+
+        def members(stream: int, names: list[str], rows: I64) -> list[Any]:
+            if stream == self.target:
+                return fetch(1, names, rows)
+            return fetch(0, [f"{stream}.{name}" for name in names], rows)
+
+        return members
+
+    def distinct(self) -> tuple[tuple[int, int], ...]:
+        """Pairs with the new stream; the others were decided before."""
+        reached = {*self.sides[0].streams, self.target}
+        return tuple(
+            pair
+            for pair in self.query.query.exclude_self
+            if self.target in pair and set(pair) <= reached
+        )
+
+    def members_rows(self, rows: list[I64]) -> list[I64]:
+        """Row numbers by stream of the query, from row numbers by input."""
+        return [rows[self._number(stream)] for stream in range(len(self.query.spec.streams))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """``evaluate`` of an `Opaque` predicate over the two inputs."""
+
+    hop: Hop
+    predicate: Opaque
+
+    def __call__(self, rows: Mapping[int, I64]) -> Bools:
+        streams = self.predicate.streams
+        return self.predicate.evaluate({s: rows[int(s == self.hop.target)] for s in streams})
+
+
+def _operands(predicate: Any) -> tuple[Operand, ...]:
+    if isinstance(predicate, Function):
+        return predicate.operands
+    return (predicate.left, predicate.right)

@@ -1,0 +1,146 @@
+"""The plan of a distributed join: small, picklable, and all that `pack` and `probe` close over."""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+from windjoin.arrow.routes import AnyRoute, Route
+from windjoin.binding import BoundQuery
+from windjoin.errors import SchemaError, quoted
+from windjoin.layout import gatherable_type
+from windjoin.query import Query
+
+Strategy = Literal["single", "atr", "groups", "ctr", "psp"]
+ROW = "windjoin_row"  # identity of a row, where several streams are one table
+KEPT_BOUND = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes that bound memory and messages."""
+
+    gather_rows: int = 1 << 16  # rows that are routed together
+    gather_bytes: int = 16 << 20
+    payload_bytes: int = 256 << 10  # of one segment
+    message_bytes: int = 32 << 20  # of one batch of segments or of results
+    block_rows: int = 1 << 17  # rows that are joined together
+    block_bytes: int = 64 << 20
+    results: int = 1 << 20  # row numbers of so many results are held at a time
+
+
+DEFAULT = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which rows go where, and what is done there.
+
+    ``routes[s]`` says where the rows of stream number s go.  All streams meet in one exchange,
+    unless ``order`` is given: then rows of ``order[0]`` travel to those of ``order[1]``, which stay
+    in one place each, what they make travels on to those of ``order[2]``, and so on.
+    """
+
+    query: Query
+    schemas: Mapping[str, pa.Schema]  # only columns that travel
+    hosts: int
+    strategy: Strategy
+    routes: tuple[AnyRoute, ...]
+    master: int = 0  # in one exchange: the stream whose rows are not copied
+    order: tuple[int, ...] = ()
+    limits: Limits = Limits()
+    identity: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def stages(self) -> int:
+        """The number of exchanges."""
+        return max(1, len(self.order) - 1)
+
+    @property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """For every exchange the streams that are packed for it."""
+        if not self.order:
+            return (tuple(range(len(self.routes))),)
+        return (self.order[:2], *((stream,) for stream in self.order[2:]))
+
+    @property
+    def numbered(self) -> frozenset[int]:
+        """Streams whose rows carry an identity, so that no row pairs with itself."""
+        return frozenset(s for pair in self.query.exclude_self for s in pair)
+
+    def schema(self, stream: int) -> pa.Schema:
+        """What travels of a stream."""
+        known = self.schemas[self.query.names[stream]]
+        return known.append(pa.field(ROW, pa.int64())) if stream in self.numbered else known
+
+    @property
+    def bound(self) -> BoundQuery:
+        """The query bound to what travels; kept from one call to the next in a process."""
+        known = _bound.get(self.identity)
+        if known is None:
+            known = _bound[self.identity] = self.query.bind(self.schemas)
+            while len(_bound) > KEPT_BOUND:
+                _bound.popitem(last=False)
+        return known
+
+
+_bound: OrderedDict[str, BoundQuery] = OrderedDict()
+
+
+def without_memory(query: Query) -> Query:
+    """The query without what it remembers of its last run: that need not travel."""
+    return replace(query)
+
+
+def travelling(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Schema]:
+    """The columns that the result, the conditions and the clock are made of; others stay behind.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> q = wj.join(a, b, on=a["k"] == b["k"], select=[a["x"], b["y"]])
+    >>> schema = pa.schema([(name, pa.int64()) for name in ("t", "k", "x", "y", "z")])
+    >>> {name: kept.names for name, kept in travelling(q, {"a": schema, "b": schema}).items()}
+    {'a': ['t', 'k', 'x'], 'b': ['t', 'k', 'y']}
+    """
+    bound = query.bind(schemas)  # checks names and types
+    expressions = [*query.on, *(c for stream in query.streams for c in stream.conditions)]
+    conditions = [column for expression in expressions for column in expression.columns()]
+    chosen = {}
+    for stream, shown in zip(query.streams, bound.payload, strict=True):
+        used = {stream.time, *shown, *(c.name for c in conditions if c.stream == stream.name)}
+        schema = schemas[stream.name]
+        if ROW in used:
+            raise SchemaError(
+                f"stream {stream.name!r}: column {quoted([ROW])} is a name that windjoin uses"
+                " itself; rename it"
+            )
+        chosen[stream.name] = pa.schema(
+            [field.with_type(_plain(field.type)) for field in schema if field.name in used]
+        )
+    return chosen
+
+
+def _plain(arrow: Any) -> pa.DataType:
+    """A segment is one message, and a dictionary would be another: values travel."""
+    if pa.types.is_dictionary(arrow):
+        return _plain(arrow.value_type)
+    plain: pa.DataType = gatherable_type(arrow)
+    return plain
+
+
+def single(query: Query, schemas: Mapping[str, pa.Schema], limits: Limits = DEFAULT) -> Plan:
+    """Everything on one host.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> schema = pa.schema([("t", pa.int64()), ("k", pa.string())])
+    >>> single(wj.join(a, b, on=a["k"] == b["k"]), {"a": schema, "b": schema}).hosts
+    1
+    """
+    routes = tuple(Route.everything_to(0) for _ in query.names)
+    kept = travelling(query, schemas)
+    return Plan(without_memory(query), kept, 1, "single", routes, limits=limits)

@@ -1,0 +1,67 @@
+"""All streams joined in one place: what `Hop` is to one hop, for a whole query."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+from windjoin.arrow.plan import Plan
+from windjoin.binding import Prepared
+from windjoin.kernels.spec import I64, JoinSpec
+from windjoin.output import Fetch
+
+
+class Joinable(Protocol):
+    """What a block of rows needs to know of the join it is part of."""
+
+    windows: tuple[int, ...]  # by input
+
+    def prepare(self, number: int, rows: pa.Table) -> Prepared:
+        """Rows of an input for the kernels."""
+
+    def spec_with(self, fetch: Fetch) -> JoinSpec:
+        """The join of the inputs; ``fetch(input, columns, rows)`` serves their columns."""
+
+    def members_fetch(self, fetch: Fetch) -> Fetch:
+        """The same served by stream of the query."""
+
+    def members_rows(self, rows: list[I64]) -> list[I64]:
+        """Row numbers by stream of the query."""
+
+    def distinct(self) -> tuple[tuple[int, int], ...]:
+        """Streams whose rows must differ, as far as they are decided here."""
+
+
+class Together:
+    """The join of all streams: inputs are streams."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.query = plan.bound
+        self.windows = tuple(stream.window for stream in self.query.spec.streams)
+
+    def prepare(self, number: int, rows: pa.Table) -> Prepared:
+        """Rows of an input for the kernels."""
+        return self.query.prepare(number, rows)
+
+    def spec_with(self, fetch: Fetch) -> JoinSpec:
+        """The join, whose rows are told apart afterwards: numbers in a block mean nothing."""
+        return replace(self.query.spec_with(fetch), distinct=())
+
+    def members_fetch(self, fetch: Fetch) -> Fetch:
+        """Inputs are streams."""
+        return fetch
+
+    def members_rows(self, rows: list[I64]) -> list[I64]:
+        """Inputs are streams."""
+        return rows
+
+    def distinct(self) -> tuple[tuple[int, int], ...]:
+        """All of them."""
+        return tuple(self.query.query.exclude_self)
+
+
+def gathered(joined: Joinable, query: Any, fetch: Fetch, rows: list[I64]) -> pa.Table:
+    """The result table of a query for row numbers by input."""
+    table: pa.Table = query.gather_with(joined.members_fetch(fetch), joined.members_rows(rows))
+    return table

@@ -1,0 +1,21 @@
+"""Windowed joins of Spark DataFrames, with the compiled kernels on every executor.
+
+``import windjoin.spark as wjs``; ``docs/spark.md`` goes from an empty machine to a cluster.
+"""
+
+from windjoin.spark.explaining import explain
+from windjoin.spark.java import JavaError, find_java, use_java
+from windjoin.spark.joining import join
+from windjoin.spark.settings import SETTINGS, SparkVersionError, configure, missing
+
+__all__ = [
+    "SETTINGS",
+    "JavaError",
+    "SparkVersionError",
+    "configure",
+    "explain",
+    "find_java",
+    "join",
+    "missing",
+    "use_java",
+]

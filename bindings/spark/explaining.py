@@ -1,0 +1,100 @@
+"""`explain`: what a join on Spark will do and why, and what its last run did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windjoin.query import Query
+from windjoin.spark.joining import Planned, last_plan, planned_join
+from windjoin.spark.settings import missing
+
+CONNECT = "measured: nothing, as Spark Connect has no accumulators"
+STRATEGY = {
+    "single": "all rows on one host",
+    "atr": "segments of time; rows near a border are copied",
+    "groups": "equal keys on one host",
+    "ctr": "every row in one place, correlated segments together; partial results travel",
+    "psp": "every row in one place, a window's slices on all hosts; partial results travel",
+}
+
+
+def explain(
+    query: Query,
+    frames: Mapping[str, Any] | None = None,
+    *,
+    hosts: int | None = None,
+    strategy: str = "auto",
+    segment: str | int | None = None,
+    skew: str = "spread",
+) -> str:
+    """The plan of a join, as text.
+
+    With ``frames``: what `join` would do with them and these options.  Without: what the last
+    `join` of this query planned, and after its result was used also what was measured.
+    """
+    if frames is not None:
+        planned: Planned | None = planned_join(query, frames, hosts, strategy, segment, skew)[0]
+    else:
+        planned = last_plan(query)
+    if planned is None:
+        return "nothing planned yet: give the frames, or join them first"
+    return "\n".join([*_plan_lines(planned), *_measured_lines(planned), *_settings(planned)])
+
+
+def _plan_lines(planned: Planned) -> list[str]:
+    plan, expected = planned.plan, planned.expected
+    names, unit = plan.query.names, plan.bound.time_unit or "ticks"
+    lines = [
+        f"strategy: {plan.strategy} ({STRATEGY[plan.strategy]})",
+        f"why: {planned.why}",
+        f"hosts: {plan.hosts}, exchanges: {plan.stages}",
+    ]
+    if plan.order:
+        lines.append(f"order: {' -> '.join(names[stream] for stream in plan.order)}")
+    elif plan.strategy == "atr":
+        lines.append(f"master: {names[plan.master]}")
+    if expected.segment:
+        lines.append(f"segments: about {expected.segment:.6g} {unit} long")
+        lines.append(
+            f"expected: {expected.copies:.3f} rows sent per row, imbalance {expected.imbalance:.2f}"
+        )
+    lines += [f"travels of {name}: {', '.join(plan.schemas[name].names)}" for name in names]
+    return lines
+
+
+def _measured_lines(planned: Planned) -> list[str]:
+    if planned.meter is None:
+        return [CONNECT]
+    packed = planned.meter.packed
+    if not packed:
+        return ["measured: nothing yet, the result has not been used"]
+    sums = {
+        name: sum(one[name] for one in packed.values())
+        for name in ("rows", "rejected", "joinable", "copies", "bytes", "segments")
+    }
+    lines = [
+        f"measured: {sums['rows']} rows, {sums['rejected']} rejected (no time),"
+        f" {sums['copies'] / max(1, sums['joinable']):.3f} rows sent per joinable row,"
+        f" {sums['bytes']} bytes in {sums['segments']} segments"
+    ]
+    for stage in range(planned.plan.stages):
+        hosts = planned.meter.hosts(stage)
+        for number, host in sorted(hosts.items()):
+            lines.append(
+                f"  exchange {stage + 1}, host {number}: {host['rows']} rows,"
+                f" {host['results']} results, {host['comparisons']} comparisons,"
+                f" {host['seconds']:.3f} s, {host['bytes_onward']} bytes sent on"
+            )
+        if hosts:
+            rows = [host["rows"] for host in hosts.values()]
+            mean = sum(rows) / planned.plan.hosts
+            lines.append(f"  exchange {stage + 1}: imbalance in rows {max(rows) / mean:.2f}")
+    return lines
+
+
+def _settings(planned: Planned) -> list[str]:
+    return [
+        f"setting missing: {one.key}={one.value}, without it {one.cost}"
+        for one in missing(planned.spark)
+    ]

@@ -1,0 +1,122 @@
+"""Spark's side of a query: schemas, the columns that travel, row counts over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+from windjoin.arrow.plan import ROW, Plan
+from windjoin.arrow.segments import SEGMENTS
+from windjoin.arrow.tally import TALLY
+from windjoin.binding import BoundQuery
+from windjoin.errors import InputError, QueryError, SchemaError, hint, quoted
+from windjoin.expressions import Alias, Column
+from windjoin.query import Query
+
+Frames = Mapping[str, Any]
+
+
+def checked(query: Query, frames: Frames) -> list[Any]:
+    """The frames in the order of the streams."""
+    if not isinstance(frames, Mapping):
+        raise QueryError(
+            f"frames is a {type(frames).__name__}; give a dictionary with a DataFrame for each"
+            f" stream: {', '.join(query.names)}"
+        )
+    for name in frames:
+        if name not in query.names:
+            raise SchemaError(f"{name!r} is not a stream of this query{hint(name, query.names)}")
+    missing = [name for name in query.names if name not in frames]
+    if missing:
+        raise SchemaError(f"no DataFrame for stream {quoted(missing)}; every stream needs one")
+    for name, frame in frames.items():
+        if not hasattr(frame, "mapInArrow"):
+            raise InputError(
+                f"stream {name!r}: {type(frame).__name__} is not a Spark DataFrame;"
+                " spark.createDataFrame makes one of a pandas or Arrow table"
+            )
+        if frame.isStreaming:
+            raise InputError(
+                f"stream {name!r} is a streaming DataFrame; join takes batch DataFrames"
+            )
+        names = frame.columns
+        doubled = sorted({column for column in names if names.count(column) > 1})
+        if doubled:
+            raise SchemaError(
+                f"stream {name!r} has several columns called {quoted(doubled)}; rename or drop"
+            )
+    _check_same(query, frames)
+    return [frames[name] for name in query.names]
+
+
+def _check_same(query: Query, frames: Frames) -> None:
+    for left, right in query.exclude_self:
+        one, other = query.names[left], query.names[right]
+        if frames[one] is not frames[other]:
+            raise QueryError(
+                f"exclude_self says that {one!r} and {other!r} are one table, but they are two"
+                " DataFrames; give the same DataFrame object for both"
+            )
+
+
+def arrow_schemas(query: Query, frames: Sequence[Any]) -> dict[str, pa.Schema]:
+    """The streams' schemas as Arrow has them in the workers."""
+    conf = frames[0].sparkSession.conf
+    zone = conf.get("spark.sql.session.timeZone")
+    large = conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    return {
+        name: to_arrow_schema(frame.schema, timezone=zone, prefers_large_types=large)
+        for name, frame in zip(query.names, frames, strict=True)
+    }
+
+
+def result_type(bound: BoundQuery, frames: Sequence[Any]) -> StructType:
+    """Spark types of the result: those of the source for columns that pass through."""
+    query = bound.query
+    sources = {
+        (name, field.name): field.dataType
+        for name, frame in zip(query.names, frames, strict=True)
+        for field in frame.schema
+    }
+    if query.select is None:
+        expressions: list[Any] = [
+            Column(name, column) for name in query.names for column in bound.schemas[name].names
+        ]
+    else:
+        expressions = list(query.select)
+    fields = []
+    for field, expression in zip(bound.schema, expressions, strict=True):
+        while isinstance(expression, Alias):
+            expression = expression.expression
+        kind = (
+            sources[expression.stream, expression.name]
+            if isinstance(expression, Column)
+            else from_arrow_type(field.type)
+        )
+        fields.append(StructField(field.name, kind, True))
+    return StructType(fields)
+
+
+SEGMENT_TYPE, TALLY_TYPE = (
+    StructType([StructField(f.name, from_arrow_type(f.type), False) for f in schema])
+    for schema in (SEGMENTS, TALLY)
+)
+
+
+def column(name: str) -> Any:
+    """A column by its name as it is, dots and backticks included."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def travelling_columns(frame: Any, plan: Plan, streams: Sequence[int]) -> tuple[Any, list[str]]:
+    """The columns that are packed, and the identity of rows where it matters; and their names.
+
+    In the frame they have numbers for names: `mapInArrow` refuses names with dots.
+    """
+    names = list(dict.fromkeys(n for s in streams for n in plan.schema(s).names))
+    chosen = [F.monotonically_increasing_id() if name == ROW else column(name) for name in names]
+    return frame.select([one.alias(f"c{number}") for number, one in enumerate(chosen)]), names

@@ -1,0 +1,277 @@
+"""`join`: a windowed join of batch DataFrames as a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from importlib.metadata import version
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from pyspark import __version__ as spark_version
+from pyspark import cloudpickle
+from pyspark.sql import functions as F
+from windjoin.arrow.placement import Expected, Histogram, common_keys, place
+from windjoin.arrow.plan import Plan, Strategy, single
+from windjoin.arrow.tally import histogram
+from windjoin.durations import Duration, parse_duration
+from windjoin.errors import QueryError
+from windjoin.query import Query
+from windjoin.spark import envoy as envoy_module
+from windjoin.spark.envoy import envoy
+from windjoin.spark.frames import (
+    SEGMENT_TYPE,
+    TALLY_TYPE,
+    arrow_schemas,
+    checked,
+    column,
+    result_type,
+    travelling_columns,
+)
+from windjoin.spark.meter import Meter, is_classic, new_meter
+from windjoin.spark.settings import check_version
+from windjoin.spark.tasks import Pack, Probe, TallyKeys, TallyTimes
+
+_pickle: Any = cloudpickle
+_pickle.register_pickle_by_value(envoy_module)
+
+STRATEGIES = ("auto", "atr", "ctr", "psp", "groups", "single")
+SMALL_BYTES = 8 << 20  # by Spark's own estimate: not worth more than one host
+SAMPLE_ROWS = 1 << 18  # tell where segments should end as well as all rows do
+TIME_BYTES = 16  # of a row with nothing but a time, as Spark estimates it
+FEW_COPIES = 2.0
+MANY_COPIES = 4.0
+HOT_SHARE = 0.25  # of what a host has on average: a key above it is spread over hosts
+
+
+@dataclass
+class Planned:
+    """A join as it was planned, and what its tasks reported."""
+
+    plan: Plan
+    expected: Expected
+    why: str
+    meter: Meter | None
+    spark: Any
+
+
+_last: WeakKeyDictionary[Query, Planned] = WeakKeyDictionary()
+
+
+def join(
+    query: Query,
+    frames: Mapping[str, Any],
+    *,
+    hosts: int | None = None,
+    strategy: str = "auto",
+    segment: str | int | None = None,
+    skew: Literal["spread", "ignore"] = "spread",
+) -> Any:
+    """Join batch DataFrames; the result is a DataFrame with ``<stream>_<column>`` names.
+
+    ``hosts``: partitions of the exchange; the cluster's cores if not given.
+    ``strategy``: ``"auto"``; ``"atr"`` copies rows near the borders of time segments; ``"groups"``
+    sends equal keys to one host; ``"ctr"`` and ``"psp"`` keep every row in one place and let
+    partial results travel; ``"single"`` joins on one host.
+    ``segment``: length of the segments of time, such as "10s"; chosen by row counts if not given.
+    ``skew``: whether ``"groups"`` spreads keys with many rows over hosts.
+
+    The plan is made here, by one look at the time columns where the strategy needs it; rows are
+    joined when the result is used.
+    """
+    planned, streams = planned_join(query, frames, hosts, strategy, segment, skew)
+    _last[query] = planned
+    return _frame(planned, streams)
+
+
+def planned_join(
+    query: Query,
+    frames: Mapping[str, Any],
+    hosts: int | None,
+    strategy: str,
+    segment: str | int | None,
+    skew: str,
+) -> tuple[Planned, list[Any]]:
+    """The plan of a join and its frames in the order of the streams."""
+    check_version(spark_version)
+    _check_options(hosts, strategy, skew)
+    streams = checked(query, frames)
+    spark = streams[0].sparkSession
+    choice = _Choice(query, streams, hosts or cores(spark), skew)
+    ticks = None if segment is None else _segment_ticks(choice, segment)
+    plan, expected, why = choice.make(strategy, ticks)
+    return Planned(plan, expected, why, new_meter(spark), spark), streams
+
+
+def last_plan(query: Query) -> Planned | None:
+    """What `join` last planned for a query."""
+    return _last.get(query)
+
+
+def cores(spark: Any) -> int:
+    """The cluster's cores, as far as Spark tells."""
+    if is_classic(spark):
+        return max(1, int(spark.sparkContext.defaultParallelism))
+    # Spark Connect shows no context: a range has as many partitions as there are cores
+    partitions = spark.range(1 << 16).select(F.spark_partition_id()).distinct()
+    return max(1, int(partitions.count()))
+
+
+def _check_options(hosts: int | None, strategy: str, skew: str) -> None:
+    if hosts is not None and (not isinstance(hosts, int) or isinstance(hosts, bool) or hosts < 1):
+        raise QueryError(f"hosts={hosts!r}: give a number of hosts, 1 or more, or None")
+    if strategy not in STRATEGIES:
+        raise QueryError(f"strategy={strategy!r}: there are {', '.join(map(repr, STRATEGIES))}")
+    if skew not in ("spread", "ignore"):
+        raise QueryError(f"skew={skew!r}: it is 'spread' or 'ignore'")
+
+
+def _segment_ticks(choice: _Choice, segment: str | int) -> int:
+    clock = choice.bound.clock
+    length: Duration | int = parse_duration(segment) if isinstance(segment, str) else segment
+    if isinstance(length, int) == (clock.step is not None):
+        right = '"10s"' if clock.step is not None else "an integer, as the times are"
+        raise QueryError(f"segment={segment!r}: the times of this query need {right}")
+    ticks = clock.ticks(length)
+    if ticks < 1:
+        raise QueryError(f"segment={segment!r} is shorter than a tick of the query's times")
+    return ticks
+
+
+class _Choice:
+    """The choice of a strategy."""
+
+    def __init__(self, query: Query, frames: list[Any], hosts: int, skew: str) -> None:
+        self.query, self.frames, self.hosts, self.skew = query, frames, hosts, skew
+        self.schemas = arrow_schemas(query, frames)
+        self.bound = query.bind(self.schemas)
+
+    def make(self, strategy: str, segment: int | None) -> tuple[Plan, Expected, str]:
+        """The plan, what it should cost, and why it was chosen."""
+        if strategy != "auto":
+            return *self._plan(strategy, self._counts(strategy), segment), "asked for"
+        if self.hosts == 1:
+            return *self._plan("single", None, segment), "there is one host"
+        size = estimated_bytes(self.frames)
+        if size is not None and size <= SMALL_BYTES:
+            why = f"Spark expects {size} bytes, not worth an exchange between hosts"
+            return *self._plan("single", None, segment), why
+        counts = self._histogram()
+        plan, expected = self._plan("atr", counts, segment)
+        why = f"segments of time copy {expected.copies:.2f} rows per row"
+        if expected.copies > FEW_COPIES and common_keys(self.bound.spec) is not None:
+            return *self._plan("groups", counts, segment), f"{why}; equal keys copy none"
+        if expected.copies > MANY_COPIES and len(self.frames) > 2:
+            return *self._plan("ctr", counts, segment), f"{why}; partial results may travel instead"
+        return plan, expected, why
+
+    def _counts(self, strategy: str) -> Histogram | None:
+        if strategy in ("single", "groups"):
+            return None
+        return self._histogram()
+
+    def _histogram(self) -> Histogram | None:
+        """Rows over time, by one look at the time columns, or at a sample of them."""
+        plan = single(self.query, self.schemas)
+        times = [
+            frame.select(column(stream.time).alias("c0"))
+            for stream, frame in zip(self.query.streams, self.frames, strict=True)
+        ]
+        share = 1.0
+        size = estimated_bytes(times)
+        if size is not None and size > SAMPLE_ROWS * TIME_BYTES:
+            share = SAMPLE_ROWS * TIME_BYTES / size
+            times = [one.sample(share, seed=1) for one in times]
+        tallied = [
+            one.mapInArrow(_task(TallyTimes(plan, stream), None), TALLY_TYPE)
+            for stream, one in enumerate(times)
+        ]
+        counted = histogram(union(tallied).toArrow(), len(times))
+        return None if counted is None else counted.scaled(1 / share)
+
+    def _plan(
+        self, strategy: Any, counts: Histogram | None, segment: int | None
+    ) -> tuple[Plan, Expected]:
+        chosen: Strategy = strategy
+        hosts = 1 if strategy == "single" else self.hosts
+        hot = None
+        if strategy == "groups" and self.skew == "spread" and hosts > 1:
+            hot = self._hot_keys()
+            if len(hot) and counts is None:
+                counts = self._histogram()
+        return place(
+            self.query, self.schemas, hosts=hosts, strategy=chosen, histogram=counts,
+            segment=segment, hot=hot,
+        )  # fmt: skip
+
+    def _hot_keys(self) -> Any:
+        """Hashes of keys with more rows than a host should have of one key."""
+        keys = common_keys(self.bound.spec)
+        plan, _ = place(self.query, self.schemas, hosts=self.hosts, strategy="groups")
+        hot: set[int] = set()
+        for stream, frame in enumerate(self.frames):
+            assert keys is not None
+            chosen, names = travelling_columns(frame, plan, [stream])
+            task = _task(TallyKeys(plan, stream, keys[stream], tuple(names)), None)
+            tallied = chosen.mapInArrow(task, "hash long, rows long, stream int")
+            found = tallied.groupBy("hash").agg(F.sum("rows").alias("rows")).collect()
+            least = HOT_SHARE * sum(row["rows"] for row in found) / self.hosts
+            hot |= {row["hash"] for row in found if row["hash"] and row["rows"] > least}
+        return np.array(sorted(hot), np.int64).view(np.uint64)
+
+
+def estimated_bytes(frames: Sequence[Any]) -> int | None:
+    """Spark's own estimate of the frames' size; None where it does not tell."""
+    total = 0
+    for frame in frames:
+        plan = getattr(frame, "_jdf", None)
+        if plan is None:
+            return None
+        stats = plan.queryExecution().optimizedPlan().stats()
+        total += int(str(stats.sizeInBytes()))
+    return total
+
+
+def _task(work: Any, meter: Meter | None) -> Any:
+    shared = None if meter is None else meter.accumulator
+    return envoy(_pickle.dumps(work), version("windjoin"), shared)
+
+
+def _frame(planned: Planned, frames: list[Any]) -> Any:
+    """The exchanges of a plan as one DataFrame."""
+    plan, meter = planned.plan, planned.meter
+    onward: Any = None
+    for stage, streams in enumerate(plan.inputs):
+        packed = [
+            _packed(plan, group, frames[group[0]], meter) for group in _same_frames(streams, frames)
+        ]
+        if onward is not None:
+            packed.append(onward)
+        arrived = union(packed)
+        sorted_ = arrived.repartitionById(plan.hosts, F.col("host")).sortWithinPartitions(
+            "start", "stream", "sequence"
+        )
+        last = stage == plan.stages - 1
+        given = result_type(plan.bound, frames) if last else SEGMENT_TYPE
+        onward = sorted_.mapInArrow(_task(Probe(plan, stage), meter), given)
+    return onward
+
+
+def union(frames: Sequence[Any]) -> Any:
+    """The rows of all frames."""
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def _packed(plan: Plan, streams: tuple[int, ...], frame: Any, meter: Meter | None) -> Any:
+    chosen, names = travelling_columns(frame, plan, streams)
+    return chosen.mapInArrow(_task(Pack(plan, streams, tuple(names)), meter), SEGMENT_TYPE)
+
+
+def _same_frames(streams: Sequence[int], frames: list[Any]) -> list[tuple[int, ...]]:
+    """Streams that are one and the same DataFrame are packed in one pass."""
+    groups: dict[int, list[int]] = {}
+    for stream in streams:
+        groups.setdefault(id(frames[stream]), []).append(stream)
+    return [tuple(group) for group in groups.values()]

@@ -1,0 +1,117 @@
+"""The work of a task, opened on the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.arrow.hashing import hash_key
+from windjoin.arrow.packing import Report, as_schema, pack
+from windjoin.arrow.plan import Plan
+from windjoin.arrow.probing import probe
+from windjoin.arrow.segments import arrow_array
+from windjoin.arrow.tally import tally
+
+KEYS = pa.schema([("hash", pa.int64()), ("rows", pa.int64()), ("stream", pa.int32())])
+HEAVIEST = 64  # keys that a partition reports
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Rows to segments."""
+
+    plan: Plan
+    streams: tuple[int, ...]
+    names: tuple[str, ...]  # of the columns, which come with numbers for names
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        number = partition + (self.streams[0] << 24)  # unique over the frames of an exchange
+        report = _report(meter, ("pack", *self.streams), partition)
+        return pack(
+            _named(batches, self.names), self.plan, self.streams, partition=number, report=report
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Segments to results."""
+
+    plan: Plan
+    stage: int
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        report = _report(meter, ("probe", self.stage), partition)
+        return probe(batches, self.plan, self.stage, partition=partition, report=report)
+
+
+@dataclass(frozen=True, slots=True)
+class TallyTimes:
+    """How many rows a stream has over time."""
+
+    plan: Plan
+    stream: int
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        time = self.plan.query.streams[self.stream].time
+        return tally(_named(batches, [time]), self.plan, self.stream)
+
+
+@dataclass(frozen=True, slots=True)
+class TallyKeys:
+    """How often the most frequent keys of a stream occur, and all others (hash 0 by convention)."""
+
+    plan: Plan
+    stream: int
+    key: int
+    names: tuple[str, ...]
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        counts: dict[int, int] = {}
+        schema = self.plan.schema(self.stream)
+        total = 0
+        for batch in _named(batches, self.names):
+            rows = as_schema(batch, schema, self.plan.query.names[self.stream])
+            prepared = self.plan.bound.prepare(self.stream, rows, 0).rows
+            chosen = np.arange(len(prepared))
+            if prepared.usable is not None:
+                chosen = np.flatnonzero(prepared.usable)
+            total += len(chosen)
+            found, often = np.unique(
+                hash_key(prepared.keys[self.key], chosen).view(np.int64), return_counts=True
+            )
+            for place in np.argsort(-often, kind="stable")[:HEAVIEST]:
+                counts[int(found[place])] = counts.get(int(found[place]), 0) + int(often[place])
+        heavy = sorted(counts.items(), key=lambda item: -item[1])[:HEAVIEST]
+        rest = total - sum(often for _, often in heavy)
+        hashes, sizes = [0, *(h for h, _ in heavy)], [rest, *(n for _, n in heavy)]
+        columns = [hashes, sizes, [self.stream] * len(hashes)]
+        yield pa.RecordBatch.from_arrays(
+            [arrow_array(c, f.type) for c, f in zip(columns, KEYS, strict=True)], schema=KEYS
+        )
+
+
+def _named(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, names=list(names))
+
+
+def _report(meter: Any, step: tuple[Any, ...], partition: int) -> Report | None:
+    """Counts by step and partition: an attempt that is repeated replaces what it counted before."""
+    if meter is None:
+        return None
+
+    def add(counts: dict[str, Any]) -> None:
+        meter.add({(*step, counts.get("stream"), partition): counts})
+
+    return add

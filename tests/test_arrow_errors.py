@@ -1,0 +1,58 @@
+"""What users of the Arrow functions are told when something cannot be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import windjoin as wj
+from windjoin.arrow import Limits, joiner, place, probe
+from windjoin.arrow.plan import single
+from windjoin.arrow.routes import Copies
+from windjoin.arrow.segments import SegmentWriter, _binary
+
+SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
+
+
+def pair(**options: Any) -> wj.Query:
+    a, b = (wj.stream(name, time="ts", window=5) for name in "ab")
+    return wj.join(a, b, on=a["k"] == b["k"], **options)
+
+
+def test_segments_out_of_order_are_refused() -> None:
+    plan = single(pair(), {"a": SCHEMA, "b": SCHEMA})
+    rows = pa.record_batch({"ts": [5], "k": [1]})
+    segments = []
+    for start in (5, 4):
+        writer = SegmentWriter(0, 0, Limits())
+        copies = Copies(np.array([0]), np.array([0], np.int32))
+        segments += [*writer.write(rows, np.array([start]), copies), *writer.finish()]
+    with pytest.raises(wj.DataError, match=r"starts at 4 comes after one that starts at 5; sort"):
+        list(probe(segments, plan))
+
+
+def test_joiner_refuses_what_it_cannot_tell() -> None:
+    schemas = {"a": SCHEMA, "b": SCHEMA}
+    with pytest.raises(wj.QueryError, match=r"joiner cannot tell which rows of different streams"):
+        joiner(pair(exclude_self=True), stream_column="s", schemas=schemas)
+    join = joiner(pair(), stream_column="s", schemas=schemas)
+    rows = pa.record_batch({"s": ["a", "q"], "ts": [1, 1], "k": [1, 1]})
+    with pytest.raises(wj.DataError, match=r"column 's', row 1 of its batch: 'q' is not a stream"):
+        list(join([rows]))
+    with pytest.raises(KeyError, match=r"stream 'a': these rows have no column 'k'"):
+        list(join([pa.record_batch({"s": ["a"], "ts": [1]})]))
+
+
+def test_place_refuses_a_key_that_is_not_there() -> None:
+    a, b = (wj.stream(name, time="ts", window=5) for name in "ab")
+    query = wj.join(a, b, on=a["k"] != b["k"])
+    with pytest.raises(wj.QueryError, match=r'strategy="groups" sends equal keys to one host'):
+        place(query, {"a": SCHEMA, "b": SCHEMA}, hosts=2, strategy="groups")
+
+
+def test_messages_stay_below_what_spark_can_move() -> None:
+    gigabyte = pa.py_buffer(np.empty(2**30, np.uint8).data)  # never touched, so never in memory
+    with pytest.raises(wj.DataError, match=r"a message of 2147483648 bytes is more than the 2 GiB"):
+        _binary([gigabyte, gigabyte])
