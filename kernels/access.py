@@ -58,6 +58,10 @@ class Access(ABC):
     def load(self, table: Table) -> Index:
         """The index of a whole table in time order."""
 
+    def load_for_start(self, table: Table) -> Index:
+        """The index of a whole table that is only asked by start rows in time order."""
+        return self.load(table)
+
     @abstractmethod
     def start(self, window: Window) -> Index:
         """The still empty index of a live window."""

@@ -76,12 +76,7 @@ def join_rows(
     )
     run = Run(best_order(spec, statistics), statistics, tuple(len(s.time) for s in streams))
     job = _Job(spec, streams, run, progress)
-    parts = job.run(threads)
-    found = (
-        parts[0]
-        if len(parts) == 1
-        else [np.concatenate(column) for column in zip(*parts, strict=True)]
-    )
+    found = job.run(threads).finish()
     for number, stream in enumerate(streams):
         if stream.origin is not None:
             found[number] = stream.origin[found[number]]
@@ -136,6 +131,20 @@ def _take_bytes(column: BytesColumn, rows: I64) -> BytesColumn:
     return BytesColumn(offsets, column.data[at])
 
 
+def _joined(parts: list[Output], pool: ThreadPoolExecutor) -> Output:
+    """The results of all parts in order: the first grows, the others are copied to its end."""
+    whole, *rest = parts
+    at = whole.widen(sum(len(part) for part in rest))
+    copies = []
+    for part in rest:
+        columns = range(whole.n_columns)
+        copies += [pool.submit(whole.put, column, at, part) for column in columns]
+        at += len(part)
+    for copy in copies:
+        copy.result()
+    return whole
+
+
 class _Job:
     """One batch run, cut along the time of the starting stream into a part per thread."""
 
@@ -151,13 +160,13 @@ class _Job:
         self.pipelines: list[Pipeline] = []
         self.stopped = False
 
-    def run(self, threads: int) -> list[list[I64]]:
+    def run(self, threads: int) -> Output:
         rows = len(self.streams[self.run_info.order.start].time)
         parts = max(1, min(threads, rows))
         self.run_info.threads = parts
         borders = [rows * p // parts for p in range(parts + 1)]
         if parts == 1:
-            return [self._part(0, 0, rows)]
+            return self._part(0, 0, rows)
         with ThreadPoolExecutor(parts, "windjoin") as pool:
             futures = [pool.submit(self._part, p, borders[p], borders[p + 1]) for p in range(parts)]
             try:
@@ -166,7 +175,7 @@ class _Job:
             except BaseException:
                 self._stop()
                 raise
-            return [future.result() for future in futures]
+            return _joined([future.result() for future in futures], pool)
 
     def _stop(self) -> None:
         with self.lock:
@@ -174,7 +183,7 @@ class _Job:
             for one in self.pipelines:
                 one.stopped = True
 
-    def _part(self, number: int, first: int, last: int) -> list[I64]:
+    def _part(self, number: int, first: int, last: int) -> Output:
         """Join rows [first, last) of the starting stream with all that can meet them."""
         order = self.run_info.order
         tables = self._tables(first, last)
@@ -186,31 +195,35 @@ class _Job:
                 for s, t in zip(self.streams, tables, strict=True)
             ],
         )
-        for step in order.steps:
+        by_key = self._start_by_key(tables)
+        for number, step in enumerate(order.steps):
+            in_time_order = number == 0 and by_key is None
+            load = step.access.load_for_start if in_time_order else step.access.load
             table = tables[step.stream]
-            table.indexes[step.access.identity] = step.access.load(table)
+            table.indexes[step.access.identity] = load(table)
         hops = pipeline(self.spec, order, tables)
         with self.lock:
             hops.stopped = self.stopped
             self.pipelines.append(hops)
         hops.on_pulse = lambda done: self._report(number, done)
         output = Output(len(self.streams))
-        by_key = self._start_by_key(tables)
         if by_key is None:
             hops.run_range(first, last, output)
         else:
             hops.run_lists(by_key, output)
         self._report(number, last - first)
         self._add_measured(hops)
-        return output.finish()
+        return output
 
     def _start_by_key(self, tables: list[Table]) -> KeyLists | None:
-        """Start rows key by key, where every hop asks by one and the same key.
+        """Start rows key by key, where several hops ask by one and the same key.
 
         The lists of a key are then read one after the other, which is several times faster than
         jumping between the lists of all keys in time order.
         """
         order = self.run_info.order
+        if len(order.steps) == 1:
+            return None
         spaces = set()
         for step in order.steps:
             if not isinstance(step.access, Equality) or len(step.access.parts) != 1:

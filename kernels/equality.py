@@ -13,10 +13,12 @@ from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.keys import KeySpace, encode_pairs
 from windjoin.pyx.lists import KeyLists
+from windjoin.pyx.ranks import KeyRanks
 
 LOOKUP = 9.0  # nanoseconds per partial result
 PER_PART = 6.0  # for each further part of a composite key
 PER_CANDIDATE = 1.8
+MOST_RANKS = 2**31 - 64  # row numbers of 32 bits
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,17 @@ class Equality(Access):
         return (self.name, self.target, tuple(target.key for _, target in self.parts))
 
     def load(self, table: Table) -> Index:
+        codes, count = self._encoded(table)
+        return KeyLists.load(codes, table.time, count, table.first)
+
+    def load_for_start(self, table: Table) -> Index:
+        if len(table.time) > MOST_RANKS:
+            return self.load(table)
+        codes, count = self._encoded(table)
+        return KeyRanks.load(codes, table.time, count, table.first)
+
+    def _encoded(self, table: Table) -> tuple[Codes, int]:
+        """The code of every row's composite key, and how many there are."""
         keys = [target.key for _, target in self.parts]
         codes, count = table.codes[keys[0]], table.code_counts[keys[0]]
         spaces = []
@@ -59,7 +72,7 @@ class Equality(Access):
             codes = encode_pairs(spaces[-1], codes, table.codes[key])
             count = spaces[-1].n_codes
         table.pair_spaces[self.identity] = spaces
-        return KeyLists.load(codes, table.time, count, table.first)
+        return codes, count
 
     def start(self, window: Window) -> Index:
         window.pair_spaces[self.identity] = [KeySpace() for _ in self.parts[1:]]

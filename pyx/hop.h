@@ -21,6 +21,7 @@ typedef struct {
     const int32_t *code; /* equality: key code, -1 matches nothing */
     const int64_t *from; /* band, inequality: from <= value <= to, floats as sortable() */
     const int64_t *to;
+    const int64_t *bound; /* row number of the only stream bound so far, for Pairs.bound */
 } Probe;
 
 /* Where a probe stopped because the pairs were full; all zero at the start. */
@@ -38,11 +39,16 @@ typedef struct {
     int32_t *probe;
     int64_t *row;
     int64_t *time; /* NULL: not wanted */
+    int64_t *bound; /* not NULL: wanted in place of `probe`, the row number Probe.bound of who asked;
+                       only of an index that binds */
 } Pairs;
 
 /* How an index is asked: append candidates to `out` until every probe is served (1) or `out` is
  * full (0, and `cursor` says where to go on).  It may propose too much, never too little. */
 typedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out);
+
+/* What an index makes of the time bounds of n probes before it is asked. */
+typedef void (*Aim)(void *index, int64_t n, int64_t *lo, int64_t *hi);
 
 /* Doubles as integers of the same order (no NaN); -0.0 and 0.0 are one value. */
 static inline int64_t sortable(double value) {

@@ -13,6 +13,7 @@ cdef extern from "hop.h" nogil:
         const int32_t *code
         const int64_t *from_ "from"
         const int64_t *to
+        const int64_t *bound
     ctypedef struct Cursor:
         int64_t probe
         int64_t part
@@ -24,7 +25,9 @@ cdef extern from "hop.h" nogil:
         int32_t *probe
         int64_t *row
         int64_t *time
+        int64_t *bound
     ctypedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out) noexcept
+    ctypedef void (*Aim)(void *index, int64_t n, int64_t *lo, int64_t *hi) noexcept
     int64_t sortable(double value)
     double from_sortable(int64_t key)
     int64_t add_saturated(int64_t a, int64_t b)
@@ -33,6 +36,8 @@ cdef extern from "hop.h" nogil:
 
 cdef class Index:
     cdef Serve serve
+    cdef Aim aim
+    cdef bint binds
     cdef void *state
 
 

@@ -11,7 +11,8 @@ cdef class Index:
     """Rows of one stream, found by time and, if the index has one, by a value.
 
     A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state``
-    stays where it is for the life of the index.
+    stays where it is for the life of the index.  It may set ``aim``, and ``binds`` if it knows how
+    to fill ``Pairs.bound``.
     """
 
     @property

@@ -13,11 +13,11 @@ import numpy as np
 
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.index cimport (
-    SLACK, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory,
+    SLACK, Aim, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory,
 )
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
-from windjoin.pyx.output cimport Chunk, Output
+from windjoin.pyx.output cimport Output
 
 
 cdef extern from "pipeline.h" nogil:
@@ -85,6 +85,8 @@ cdef struct Hop:
     int stream
     int64_t window
     Serve serve
+    Aim aim
+    bint binds
     void *index
     bint asks_range
     Comparison range
@@ -180,6 +182,8 @@ cdef class Pipeline:
         hop.stream = stream
         hop.window = window
         hop.serve = index.serve
+        hop.aim = index.aim
+        hop.binds = index.binds
         hop.index = index.state
         self._alive.append((index, codes, spaces, range_, filters))
         hop.n_codes = len(codes)
@@ -349,21 +353,58 @@ cdef class Pipeline:
         memset(&cursor, 0, sizeof(Cursor))
         self._ask(hop, block, &probe)
         while not done:
-            hop.pairs.n = 0
-            done = hop.serve(hop.index, &probe, &cursor, &hop.pairs)
-            hop.proposed += hop.pairs.n
-            self._filter(hop, block)
-            hop.kept += hop.pairs.n
-            if hop.pairs.n:
-                if number + 1 == self.n_hops:
-                    self._emit(hop, block)
-                else:
-                    self._extend(number, block)
-                    self._hop(number + 1, &hop.found)
+            if number + 1 == self.n_hops and hop.n_filters == 0:
+                done = self._serve_output(hop, block, &probe, &cursor)
+            else:
+                done = self._serve_block(number, block, &probe, &cursor)
             self.pulse += 1
             if self.pulse >= BLOCKS_PER_PULSE:
                 self._pulse()
         return 0
+
+    cdef int _serve_output(
+        self, Hop *hop, Partials *block, Probe *probe, Cursor *cursor
+    ) except -1 nogil:
+        """Of a last hop whose index decides: candidates are results, written where they stay."""
+        cdef Pairs pairs = hop.pairs
+        cdef bint done
+        self.out.reserve(self.block)
+        pairs.n = 0
+        pairs.row = self.out.column[hop.stream] + self.out.used
+        if hop.binds and self.n_hops == 1:
+            pairs.bound = self.out.column[self.stream] + self.out.used
+            probe.bound = block.row[self.stream]
+        done = hop.serve(hop.index, probe, cursor, &pairs)
+        hop.proposed += pairs.n
+        hop.kept += pairs.n
+        if pairs.bound == NULL:
+            self._emit_bound(block, &pairs)
+        self.out.used += pairs.n
+        return done
+
+    cdef int _serve_block(
+        self, int number, Partials *block, Probe *probe, Cursor *cursor
+    ) except -1 nogil:
+        """Of any other hop: candidates are filtered, then carried on or emitted."""
+        cdef Hop *hop = self.hops + number
+        cdef bint done
+        hop.pairs.n = 0
+        done = hop.serve(hop.index, probe, cursor, &hop.pairs)
+        hop.proposed += hop.pairs.n
+        self._filter(hop, block)
+        hop.kept += hop.pairs.n
+        if hop.pairs.n and number + 1 == self.n_hops:
+            self.out.reserve(hop.pairs.n)
+            self._emit_bound(block, &hop.pairs)
+            memcpy(
+                self.out.column[hop.stream] + self.out.used,
+                hop.pairs.row, hop.pairs.n * sizeof(int64_t),
+            )
+            self.out.used += hop.pairs.n
+        elif hop.pairs.n:
+            self._extend(number, block)
+            self._hop(number + 1, &hop.found)
+        return done
 
     cdef void _ask(self, Hop *hop, Partials *block, Probe *probe) noexcept nogil:
         cdef int part
@@ -386,6 +427,8 @@ cdef class Pipeline:
                     hop.codes[i] = -1
         if hop.asks_range:
             value_ranges(&hop.range, block, hop.from_, hop.to)
+        if hop.aim != NULL:
+            hop.aim(hop.index, block.n, hop.lo, hop.hi)
         probe.n = block.n
         probe.lo = hop.lo
         probe.hi = hop.hi
@@ -447,16 +490,12 @@ cdef class Pipeline:
         keep_mask(&mask[0], &hop.pairs)
         return 0
 
-    cdef int _emit(self, Hop *hop, Partials *block) except -1 nogil:
-        cdef int64_t n = hop.pairs.n
-        cdef Chunk *chunk = self.out.reserve(n)
+    cdef void _emit_bound(self, Partials *block, Pairs *pairs) noexcept nogil:
+        """The members of new results that were bound before the last hop."""
         cdef int s
         for s in range(MOST_STREAMS):
             if block.row[s] != NULL:
-                take_rows(block.row[s], hop.pairs.probe, n, chunk.column[s] + chunk.used)
-        memcpy(chunk.column[hop.stream] + chunk.used, hop.pairs.row, n * sizeof(int64_t))
-        chunk.used += n
-        return 0
+                take_rows(block.row[s], pairs.probe, pairs.n, self.out.column[s] + self.out.used)
 
     cdef void _extend(self, int number, Partials *block) noexcept nogil:
         cdef Hop *hop = self.hops + number

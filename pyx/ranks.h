@@ -1,0 +1,279 @@
+/* Row numbers per key code, for tables whose rows are numbered in time order and asked in time order.
+ *
+ * The window of a probe is turned into a range of row numbers first (`aim`), all windows of a block at
+ * once; a list then needs 4 bytes per row, and one vector comparison finds both of its ends.
+ */
+#ifndef WINDJOIN_RANKS_H
+#define WINDJOIN_RANKS_H
+#include "hop.h"
+#include "isa.h"
+
+#define RANKS_SLACK 48
+
+typedef struct {
+    int32_t begin;
+    int32_t end;
+    int32_t hint; /* where the last probe began */
+    int32_t unused;
+} RankList;
+
+typedef struct {
+    RankList *lists;
+    int64_t n_lists;
+    int32_t *row;        /* relative to first; RANKS_SLACK elements behind the last */
+    const int64_t *time; /* of all rows, in order */
+    int64_t n;
+    int64_t first;
+} Ranks;
+
+/* First i in [from, length) with value[i] >= lo. */
+#define RANKS_SEARCH(NAME, TYPE)                                                            \
+    static inline int64_t NAME(const TYPE *value, int64_t from, int64_t length, TYPE lo) {  \
+        while (from < length) {                                                             \
+            int64_t middle = from + ((length - from) >> 1);                                 \
+            if (value[middle] < lo) from = middle + 1;                                      \
+            else length = middle;                                                           \
+        }                                                                                   \
+        return from;                                                                        \
+    }
+RANKS_SEARCH(ranks_search_row, int32_t)
+RANKS_SEARCH(ranks_search_time, int64_t)
+
+/* The same, from a place close by. */
+#define RANKS_NEAR(NAME, TYPE, SEARCH)                                                       \
+    static inline int64_t NAME(const TYPE *value, int64_t near, int64_t length, TYPE lo) {   \
+        int64_t step = 8;                                                                    \
+        if (near > 0 && value[near - 1] >= lo) return SEARCH(value, 0, near, lo);            \
+        while (near + step < length && value[near + step] < lo) near += step, step *= 2;     \
+        return SEARCH(value, near, near + step < length ? near + step : length, lo);         \
+    }
+RANKS_NEAR(ranks_near_row, int32_t, ranks_search_row)
+RANKS_NEAR(ranks_near_time, int64_t, ranks_search_time)
+
+#define RANKS_STEP_PLAIN(p, lo)                                           \
+    do {                                                                  \
+        int64_t stop_ = (p) + 8;                                          \
+        while ((p) < stop_ && time[p] < (lo)) (p)++;                      \
+        if ((p) == stop_) (p) = ranks_near_time(time, p, n, lo);          \
+    } while (0)
+
+/* Times of a block to first row numbers, in LANES independent stretches, so that one step need not
+ * wait for the one before. */
+#define RANKS_LANES 4
+#define RANKS_POSITIONS(NAME, TARGET, STEP)                                                       \
+    TARGET static void NAME(const int64_t *time, int64_t n, int64_t m, int64_t *bound) {          \
+        int64_t at[RANKS_LANES], part = m / RANKS_LANES, k = 0;                                   \
+        for (int l = 0; l < RANKS_LANES; l++)                                                     \
+            at[l] = part ? ranks_search_time(time, 0, n, bound[l * part]) : 0;                    \
+        for (; k < part; k++)                                                                     \
+            for (int l = 0; l < RANKS_LANES; l++) {                                               \
+                int64_t lo = bound[l * part + k];                                                 \
+                if (at[l] + 8 > n || (at[l] > 0 && time[at[l] - 1] >= lo))                        \
+                    at[l] = ranks_near_time(time, at[l], n, lo);                                  \
+                else STEP(at[l], lo);                                                             \
+                bound[l * part + k] = at[l];                                                      \
+            }                                                                                     \
+        for (k = RANKS_LANES * part; k < m; k++)                                                  \
+            bound[k] = at[0] = ranks_near_time(time, at[0], n, bound[k]);                         \
+    }
+
+RANKS_POSITIONS(ranks_positions_plain, , RANKS_STEP_PLAIN)
+
+#ifdef WINDJOIN_X86
+#define RANKS_STEP_AVX2(p, lo)                                                                     \
+    do {                                                                                           \
+        __m256i lo_ = _mm256_set1_epi64x(lo);                                                      \
+        __m256i a_ = _mm256_cmpgt_epi64(lo_, _mm256_loadu_si256((const __m256i *)(time + (p))));   \
+        __m256i b_ = _mm256_cmpgt_epi64(lo_, _mm256_loadu_si256((const __m256i *)(time + (p) + 4))); \
+        int less_ = __builtin_popcount(_mm256_movemask_pd(_mm256_castsi256_pd(a_)) |               \
+                                       _mm256_movemask_pd(_mm256_castsi256_pd(b_)) << 4);          \
+        (p) += less_;                                                                              \
+        if (less_ == 8) (p) = ranks_near_time(time, p, n, lo);                                     \
+    } while (0)
+
+#define RANKS_STEP_AVX512(p, lo)                                                              \
+    do {                                                                                      \
+        int less_ = __builtin_popcount(_mm512_cmplt_epi64_mask(                               \
+            _mm512_loadu_si512(time + (p)), _mm512_set1_epi64(lo)));                          \
+        (p) += less_;                                                                         \
+        if (less_ == 8) (p) = ranks_near_time(time, p, n, lo);                                \
+    } while (0)
+
+RANKS_POSITIONS(ranks_positions_avx2, TARGET_AVX2, RANKS_STEP_AVX2)
+RANKS_POSITIONS(ranks_positions_avx512, TARGET_AVX512, RANKS_STEP_AVX512)
+#endif
+
+static inline void ranks_positions(const int64_t *time, int64_t n, int64_t m, int64_t *bound) {
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) { ranks_positions_avx512(time, n, m, bound); return; }
+    if (isa_level() == ISA_AVX2) { ranks_positions_avx2(time, n, m, bound); return; }
+#endif
+    ranks_positions_plain(time, n, m, bound);
+}
+
+/* Windows lo <= time <= hi become lo <= row < hi, relative row numbers. */
+static inline void ranks_aim(void *state, int64_t m, int64_t *lo, int64_t *hi) {
+    const Ranks *all = state;
+    ranks_positions(all->time, all->n, m, lo);
+    if (all->n && all->time[all->n - 1] == INT64_MAX) { /* no time lies after the end of a window */
+        for (int64_t i = 0; i < m; i++)
+            hi[i] = hi[i] == INT64_MAX ? all->n : ranks_search_time(all->time, 0, all->n, hi[i] + 1);
+        return;
+    }
+    for (int64_t i = 0; i < m; i++) hi[i] = add_saturated(hi[i], 1);
+    ranks_positions(all->time, all->n, m, hi);
+}
+
+#define RANKS_PREFETCH_HEAD 32
+#define RANKS_PREFETCH_BODY 16
+
+static inline void ranks_prefetch(const Ranks *all, const Probe *probe, int64_t i) {
+    if (i + RANKS_PREFETCH_HEAD >= probe->n) return;
+    int32_t head = probe->code[i + RANKS_PREFETCH_HEAD], body = probe->code[i + RANKS_PREFETCH_BODY];
+    if (head >= 0 && head < all->n_lists) __builtin_prefetch(all->lists + head);
+    if (body >= 0 && body < all->n_lists) {
+        const int32_t *row = all->row + all->lists[body].hint;
+        __builtin_prefetch(row - 1);
+        __builtin_prefetch(row + 15);
+    }
+}
+
+/* WINDOW looks at WIDTH rows from `at` on: how many lie before lo, and how many before hi.
+ * EMIT writes WIDTH row numbers from `from` on, and for each of them who asked. */
+#define RANKS_PROBE(NAME, TARGET, WIDTH, WINDOW, EMIT)                                             \
+    TARGET static int NAME(const Ranks *all, const Probe *probe, Cursor *cursor, Pairs *out) {     \
+        int64_t n = out->n, i = cursor->probe, resume = cursor->position;                          \
+        const int32_t *row = all->row;                                                             \
+        for (; i < probe->n; i++) {                                                                \
+            ranks_prefetch(all, probe, i);                                                         \
+            int32_t code = probe->code[i];                                                         \
+            if (code < 0 || code >= all->n_lists) continue;                                        \
+            RankList *list = all->lists + code;                                                    \
+            int32_t lo = (int32_t)probe->lo[i], hi = (int32_t)probe->hi[i];                        \
+            int64_t at = list->hint, end = list->end;                                              \
+            int found = resume != 0;                                                               \
+            if (found) at = resume - 1;                                                            \
+            else if (at > list->begin && row[at - 1] >= lo)                                        \
+                at = ranks_search_row(row, list->begin, at, lo);                                   \
+            resume = 0;                                                                            \
+            while (at < end) {                                                                     \
+                int before, within;                                                                \
+                if (n >= out->capacity) {                                                          \
+                    out->n = n;                                                                    \
+                    cursor->probe = i;                                                             \
+                    cursor->position = at + 1;                                                     \
+                    return 0;                                                                      \
+                }                                                                                  \
+                WINDOW(row + at, end - at, lo, hi, before, within);                                \
+                if (!found) {                                                                      \
+                    if (before == (WIDTH)) {                                                       \
+                        at = ranks_search_row(row, at + (WIDTH), end, lo);                         \
+                        list->hint = (int32_t)at;                                                  \
+                        continue;                                                                  \
+                    }                                                                              \
+                    list->hint = (int32_t)(at + before);                                           \
+                    found = 1;                                                                     \
+                }                                                                                  \
+                if (within > before) {                                                             \
+                    EMIT(row + at + before, within - before);                                      \
+                    n += within - before;                                                          \
+                }                                                                                  \
+                if (within < (WIDTH)) break;                                                       \
+                at += (WIDTH);                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+        out->n = n;                                                                                \
+        cursor->probe = i;                                                                         \
+        return 1;                                                                                  \
+    }
+
+#define RANKS_WINDOW_PLAIN(at, rest, lo, hi, before, within)                    \
+    do {                                                                        \
+        int rest_ = (rest) < 8 ? (int)(rest) : 8;                               \
+        before = within = 0;                                                    \
+        while (before < rest_ && (at)[before] < (lo)) before++;                 \
+        within = before;                                                        \
+        while (within < rest_ && (at)[within] < (hi)) within++;                 \
+    } while (0)
+
+#define RANKS_EMIT_PLAIN(from, count)                                           \
+    do {                                                                        \
+        for (int k = 0; k < 8; k++) out->row[n + k] = all->first + (from)[k];   \
+        if (out->bound) {                                                       \
+            for (int k = 0; k < 8; k++) out->bound[n + k] = probe->bound[i];    \
+        } else {                                                                \
+            for (int k = 0; k < 8; k++) out->probe[n + k] = (int32_t)i;         \
+        }                                                                       \
+    } while (0)
+
+RANKS_PROBE(ranks_probe_plain, , 8, RANKS_WINDOW_PLAIN, RANKS_EMIT_PLAIN)
+
+#ifdef WINDJOIN_X86
+#define RANKS_WINDOW_AVX2(at, rest, lo, hi, before, within)                                       \
+    do {                                                                                          \
+        __m256i v_ = _mm256_loadu_si256((const __m256i *)(at));                                   \
+        unsigned in_ = (rest) < 8 ? (1u << (rest)) - 1 : 0xffu;                                   \
+        before = __builtin_popcount(in_ & _mm256_movemask_ps(_mm256_castsi256_ps(                 \
+                                              _mm256_cmpgt_epi32(_mm256_set1_epi32(lo), v_))));   \
+        within = __builtin_popcount(in_ & _mm256_movemask_ps(_mm256_castsi256_ps(                 \
+                                              _mm256_cmpgt_epi32(_mm256_set1_epi32(hi), v_))));   \
+    } while (0)
+
+RANKS_PROBE(ranks_probe_avx2, TARGET_AVX2, 8, RANKS_WINDOW_AVX2, RANKS_EMIT_PLAIN)
+
+#define RANKS_WINDOW_AVX512(at, rest, lo, hi, before, within)                                     \
+    do {                                                                                          \
+        __m512i v_ = _mm512_loadu_si512(at);                                                      \
+        unsigned in_ = (rest) < 16 ? (1u << (rest)) - 1 : 0xffffu;                                \
+        before = __builtin_popcount(in_ & _mm512_cmplt_epi32_mask(v_, _mm512_set1_epi32(lo)));    \
+        within = __builtin_popcount(in_ & _mm512_cmplt_epi32_mask(v_, _mm512_set1_epi32(hi)));    \
+    } while (0)
+
+#define RANKS_EIGHT(from, place)                                                                  \
+    do {                                                                                          \
+        __m512i r_ = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(from)));          \
+        _mm512_storeu_si512(out->row + (place), _mm512_add_epi64(r_, _mm512_set1_epi64(all->first))); \
+        if (out->bound) _mm512_storeu_si512(out->bound + (place), _mm512_set1_epi64(probe->bound[i])); \
+        else _mm256_storeu_si256((__m256i *)(out->probe + (place)), _mm256_set1_epi32((int)i));   \
+    } while (0)
+
+#define RANKS_EMIT_AVX512(from, count)                              \
+    do {                                                            \
+        RANKS_EIGHT(from, n);                                       \
+        if ((count) > 8) RANKS_EIGHT((from) + 8, n + 8);            \
+    } while (0)
+
+RANKS_PROBE(ranks_probe_avx512, TARGET_AVX512, 16, RANKS_WINDOW_AVX512, RANKS_EMIT_AVX512)
+#endif
+
+static inline int ranks_serve(void *state, const Probe *probe, Cursor *cursor, Pairs *out) {
+    const Ranks *all = state;
+    int64_t n = out->n;
+    int done;
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) done = ranks_probe_avx512(all, probe, cursor, out);
+    else if (isa_level() == ISA_AVX2) done = ranks_probe_avx2(all, probe, cursor, out);
+    else
+#endif
+        done = ranks_probe_plain(all, probe, cursor, out);
+    if (out->time)
+        for (; n < out->n; n++) out->time[n] = all->time[out->row[n] - all->first];
+    return done;
+}
+
+/* Counting sort of row numbers by code. */
+static inline void ranks_load(Ranks *all, const int32_t *code) {
+    int32_t offset = 0;
+    memset(all->lists, 0, (size_t)all->n_lists * sizeof(RankList));
+    for (int64_t i = 0; i < all->n; i++)
+        if (code[i] >= 0) all->lists[code[i]].unused++;
+    for (int64_t c = 0; c < all->n_lists; c++) {
+        RankList *list = all->lists + c;
+        list->begin = list->end = list->hint = offset;
+        offset += list->unused;
+    }
+    for (int64_t i = 0; i < all->n; i++)
+        if (code[i] >= 0) all->row[all->lists[code[i]].end++] = (int32_t)i;
+    memset(all->row + offset, 0, RANKS_SLACK * sizeof(int32_t));
+}
+#endif

@@ -1,0 +1,68 @@
+"""Equality index of a whole table that is asked in time order: row numbers per key code.
+
+Unchecked: enter through ``kernels.equality``.
+"""
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe, out_of_memory
+
+
+cdef extern from "ranks.h" nogil:
+    const int RANKS_SLACK
+    ctypedef struct RankList:
+        pass
+    ctypedef struct Ranks:
+        RankList *lists
+        int64_t n_lists
+        int32_t *row
+        const int64_t *time
+        int64_t n
+        int64_t first
+    int ranks_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
+    void ranks_aim(void *all, int64_t n, int64_t *lo, int64_t *hi)
+    void ranks_load(Ranks *all, const int32_t *code)
+
+cdef extern from "memory.h" nogil:
+    int64_t *new_array(int64_t n)
+
+
+cdef class KeyRanks(Index):
+    """Lists of row numbers per key code, for rows numbered in time order."""
+
+    cdef Ranks all
+    cdef const int64_t[::1] time  # keeps the array alive
+
+    def __cinit__(self):
+        memset(&self.all, 0, sizeof(Ranks))
+        self.serve = ranks_serve
+        self.aim = ranks_aim
+        self.binds = True
+        self.state = &self.all
+
+    def __dealloc__(self):
+        free(self.all.lists)
+        free(self.all.row)
+
+    @staticmethod
+    def load(const int32_t[::1] codes, const int64_t[::1] times, int64_t n_codes, int64_t first=0):
+        """Index of rows in time order: row first + i has code ``codes[i]``, or none if negative."""
+        cdef KeyRanks self = KeyRanks()
+        cdef int64_t n = codes.shape[0]
+        self.time = times
+        with nogil:
+            self.all.n = n
+            self.all.first = first
+            self.all.n_lists = n_codes
+            self.all.time = &times[0] if n else NULL
+            self.all.lists = <RankList *>new_array(2 * n_codes)
+            self.all.row = <int32_t *>new_array((n + RANKS_SLACK + 1) // 2)
+            if self.all.lists == NULL or self.all.row == NULL:
+                out_of_memory(b"rows by key", n)
+            ranks_load(&self.all, &codes[0] if n else NULL)
+        return self
+
+    @property
+    def nbytes(self):
+        return 16 * self.all.n_lists + 4 * (self.all.n + RANKS_SLACK)

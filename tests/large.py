@@ -1,0 +1,106 @@
+"""Two-stream joins of thousands of rows against NumPy: long lists, full blocks, ends of int64.
+
+``python -m tests.large`` compares every shape and prints how many results each has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+import windjoin as wj
+
+Array = NDArray[np.int64]
+END = 2**63 - 1
+
+
+def times(random: np.random.Generator, kind: str, rows: int) -> Array:
+    """Times in order: spread evenly, in bursts, all equal, or at the ends of int64."""
+    if kind == "equal":
+        return np.full(rows, 5)
+    if kind == "ends":
+        near = random.integers(0, 4, rows)
+        return np.sort(np.where(random.random(rows) < 0.5, END - near, -END - 1 + near))
+    spread = random.integers(0, 10_000, rows)
+    if kind == "bursts":
+        spread = spread // 1000 * 1000 + random.integers(0, 3, rows)
+    return np.sort(spread)
+
+
+def in_windows(t: Array, u: Array, windows: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which pairs of rows are inside the windows, without wrapping."""
+    ahead = t[:, None].astype(object) - u[None, :].astype(object)
+    inside = (ahead <= windows[1]) & (-ahead <= windows[0])
+    return inside.astype(np.bool_)
+
+
+def shapes() -> Iterator[tuple[str, int, tuple[int, int], int]]:
+    """Kind of times, keys, windows, rows."""
+    for kind in ("even", "bursts", "equal", "ends"):
+        yield kind, 7, (30, 2), 1200
+    yield "even", 1, (400, 100), 1500
+    yield "even", 1, (END, END), 300
+    yield "even", 400, (3000, 900), 1500
+    yield "even", 1500, (0, 10_000), 1500
+    yield "ends", 1, (0, 0), 700
+
+
+def expected(holds: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Row numbers where a matrix is true."""
+    a, b = np.nonzero(holds)
+    return list(zip(a.tolist(), b.tolist(), strict=True))
+
+
+def joined(
+    query: wj.Query, tables: dict[str, dict[str, Array]], **options: int
+) -> list[tuple[int, int]]:
+    """Row numbers of all results, sorted."""
+    found = query.indices(tables, **options)
+    return sorted(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
+
+
+def pushed(
+    query: wj.Query, tables: dict[str, dict[str, Array]], rows: int
+) -> list[tuple[int, int]]:
+    """The same by pushes of both streams in turn."""
+    found: list[tuple[int, int]] = []
+    with query.open(rows_only=True, lateness=20_000) as session:
+        for start in range(0, len(tables["a"]["t"]), rows):
+            for name in "ba":
+                part = {c: v[start : start + rows] for c, v in tables[name].items()}
+                out = session.push(name, part)
+                found += zip(out["a"].tolist(), out["b"].tolist(), strict=True)
+    return sorted(found)
+
+
+def compare(kind: str, keys: int, windows: tuple[int, int], rows: int) -> tuple[int, int]:
+    """An equality and a band of one shape; how many results they have."""
+    random = np.random.default_rng(keys)
+    tables = {
+        name: {
+            "t": times(random, kind, rows),
+            "k": random.zipf(1.3, rows) % keys if keys > 7 else random.integers(0, keys, rows),
+            "v": random.integers(0, 40 * keys, rows),
+        }
+        for name in "ab"
+    }
+    inside = in_windows(tables["a"]["t"], tables["b"]["t"], windows)
+    a, b = (wj.stream(n, time="t", window=w) for n, w in zip("ab", windows, strict=True))
+    equal = tables["a"]["k"][:, None] == tables["b"]["k"][None, :]
+    close = np.abs(tables["a"]["v"][:, None] - tables["b"]["v"][None, :]) <= 25
+    counts = []
+    for on, holds in ((a["k"] == b["k"], equal), (abs(a["v"] - b["v"]) <= 25, close)):
+        query, wanted = wj.join(a, b, on=on), expected(holds & inside)
+        assert joined(query, tables) == wanted, (kind, keys, windows, repr(on))
+        assert joined(query, tables, threads=3) == wanted, (kind, keys, windows, repr(on))
+        if kind != "ends":
+            assert pushed(query, tables, 97) == wanted, (kind, keys, windows, repr(on))
+        counts.append(len(wanted))
+    return counts[0], counts[1]
+
+
+if __name__ == "__main__":
+    for shape in shapes():
+        print(*shape, *compare(*shape))
