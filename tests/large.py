@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
-
 import windjoin as wj
+from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
 END = 2**63 - 1
@@ -103,4 +103,4 @@ def compare(kind: str, keys: int, windows: tuple[int, int], rows: int) -> tuple[
 
 if __name__ == "__main__":
     for shape in shapes():
-        print(*shape, *compare(*shape))
+        sys.stdout.write(f"{shape}: {compare(*shape)}\n")
