@@ -2,13 +2,13 @@
  * miss the TLB. */
 #ifndef WINDJOIN_MEMORY_H
 #define WINDJOIN_MEMORY_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* mremap */
+#endif
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* mremap */
-#endif
 #include <sys/mman.h>
 #endif
 
