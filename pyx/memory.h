@@ -46,7 +46,7 @@ typedef struct {
 #define MAPPED_FROM HUGE_PAGE
 
 static inline int block_is_mapped(const Block *block) {
-#ifdef __linux__
+#ifdef MREMAP_FIXED
     return block->bytes >= MAPPED_FROM;
 #else
     (void)block;
@@ -55,7 +55,7 @@ static inline int block_is_mapped(const Block *block) {
 }
 
 static inline void block_free(Block *block) {
-#ifdef __linux__
+#ifdef MREMAP_FIXED
     if (block_is_mapped(block)) munmap(block->data, block->bytes);
     else
 #endif
@@ -64,7 +64,7 @@ static inline void block_free(Block *block) {
     block->bytes = 0;
 }
 
-#ifdef __linux__
+#ifdef MREMAP_FIXED
 /* Address space on a border of huge pages, its pages not yet there. */
 static inline void *new_mapping(size_t bytes) {
     char *space = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
@@ -81,7 +81,7 @@ static inline void *new_mapping(size_t bytes) {
 /* Room for `bytes`, what is there kept; 0: no memory, and the block stays as it is. */
 static inline int block_grow(Block *block, size_t bytes) {
     if (bytes <= block->bytes) return 1;
-#ifdef __linux__
+#ifdef MREMAP_FIXED
     if (bytes >= MAPPED_FROM) {
         bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
         void *wider = new_mapping(bytes);
@@ -110,7 +110,7 @@ static inline int block_grow(Block *block, size_t bytes) {
 
 /* Give back what lies behind the first `used` bytes. */
 static inline void block_trim(Block *block, size_t used) {
-#ifdef __linux__
+#ifdef MREMAP_FIXED
     if (block_is_mapped(block)) {
         size_t kept = (used + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
         if (kept < HUGE_PAGE) kept = HUGE_PAGE;
