@@ -91,8 +91,9 @@ class Access(ABC):
 def kinds() -> tuple[type[Access], ...]:
     """All kinds of index, in the order in which explain() names them."""
     from windjoin.kernels.band import Band
+    from windjoin.kernels.boxes import Boxes
     from windjoin.kernels.equality import Equality
     from windjoin.kernels.inequality import Inequality
     from windjoin.kernels.scan import Scan
 
-    return (Equality, Band, Inequality, Scan)
+    return (Equality, Band, Boxes, Inequality, Scan)

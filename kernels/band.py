@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from windjoin.kernels.access import Access, Situation
-from windjoin.kernels.comparison import as_filter, other_side
+from windjoin.kernels.comparison import other_side
+from windjoin.kernels.ranges import as_ranges
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import I64, Between, Predicate
 from windjoin.kernels.window import Arrivals, Window
@@ -63,7 +64,7 @@ class Band(Access):
         return sortable(arrivals.columns[self.column])
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
-        return {"range_": as_filter(self.predicate, self.target, sides)[1:]}
+        return {"ranges": as_ranges([[self.predicate]], self.target, sides)}
 
 
 def _cell_width(predicate: Between) -> float | None:

@@ -68,7 +68,7 @@ def join_rows(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> tuple[list[I64], Run]:
-    """Row numbers of every result, one array per stream, in nested-loop order of the hops."""
+    """Row numbers of every result, one array per stream; their order has no meaning."""
     streams = [in_time_order(stream) for stream in rows]
     spec = _on_original_rows(spec, streams)
     statistics = measure(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from windjoin.kernels.access import Access, Situation
-from windjoin.kernels.comparison import as_filter, other_side
+from windjoin.kernels.ranges import Range, as_ranges, decided, ranges_by_column
 from windjoin.kernels.side import Side, Table, sortable
-from windjoin.kernels.spec import I64, Between, Compare, Predicate
+from windjoin.kernels.spec import I64, Predicate
 from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.slices import TimeSlices
@@ -21,9 +21,9 @@ SLICES_PER_WINDOW = 8
 
 @dataclass(frozen=True)
 class Inequality(Access):
-    """Rows of the target whose value lies on the right side of a value bound already."""
+    """Rows of the target whose value lies on the right side of values bound already."""
 
-    predicate: Compare | Between
+    ranges: tuple[Range, ...]  # all on one column
     column: int
     rows_per_slice: int
 
@@ -33,19 +33,17 @@ class Inequality(Access):
     def options(cls, situation: Situation) -> Iterable[Inequality]:
         rows = situation.window_rows
         per_slice = int(min(max(rows / SLICES_PER_WINDOW, 64), 1 << 16))
-        for p in situation.predicates:
-            if isinstance(p, Between) or (isinstance(p, Compare) and p.operator != "!="):
-                candidates = rows * situation.statistics.share(p)
-                slices = rows / per_slice + 1
-                cost = slices * PER_SLICE + candidates * PER_CANDIDATE
-                # A band of doubles is tested on the rounded difference, which no order can tell.
-                covers = () if isinstance(p, Between) and p.dtype == "float64" else (p,)
-                column = other_side(p, situation.target)[1].column
-                yield cls(situation.target, covers, candidates, cost, p, column, per_slice)
+        for column, ranges in ranges_by_column(situation).items():
+            candidates = rows * situation.statistics.share_of(ranges)
+            slices = rows / per_slice + 1
+            cost = slices * PER_SLICE + candidates * PER_CANDIDATE
+            yield cls(
+                situation.target, decided(ranges), candidates, cost, ranges, column, per_slice
+            )
 
     @property
     def serves(self) -> tuple[Predicate, ...]:
-        return (self.predicate,)
+        return self.ranges
 
     @property
     def identity(self) -> Hashable:
@@ -62,4 +60,4 @@ class Inequality(Access):
         return sortable(arrivals.columns[self.column])
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
-        return {"range_": as_filter(self.predicate, self.target, sides)[1:]}
+        return {"ranges": as_ranges([self.ranges], self.target, sides)}

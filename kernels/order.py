@@ -185,10 +185,11 @@ class _Search:
                 cost = access.cost + sum(FILTER_COST[type(p)] * access.candidates for p in left[0])
                 choices.append((cost, access, left))
         cost, access, (filters, implied) = min(choices, key=lambda choice: choice[0])
-        kept = window_rows
-        for p in predicates:
-            if not (isinstance(p, Equal) and self._redundant(p, bound, access)):
-                kept *= statistics.share(p)
+        kept = window_rows * statistics.share_of(
+            p
+            for p in predicates
+            if not (isinstance(p, Equal) and self._redundant(p, bound, access))
+        )
         distinct = tuple(
             a if b == target else b
             for a, b in spec.distinct

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,13 @@ from windjoin.kernels.spec import (
     JoinSpec,
     NotEqual,
     Opaque,
+    Operator,
     Predicate,
     Rows,
 )
 
 SAMPLE_ROWS = 1024
+JOINT_ROWS = 256  # of each stream; all pairs of them are looked at
 # What to believe of a predicate that no data was seen for.
 UNSEEN = {Equal: 0.01, NotEqual: 0.99, Compare: 0.4, Between: 0.05, Function: 0.2, Opaque: 0.2}
 
@@ -32,10 +36,23 @@ class Statistics:
     rows: tuple[int, ...]
     rates: tuple[float, ...]
     selectivity: dict[int, float]  # by id of the predicate
+    joint: dict[frozenset[int], float] = field(default_factory=dict)  # of several at once
 
     def share(self, predicate: Predicate) -> float:
         """Share of pairs inside the windows that ``predicate`` lets pass."""
         return self.selectivity.get(id(predicate), UNSEEN[type(predicate)])
+
+    def share_of(self, predicates: Iterable[Predicate]) -> float:
+        """Share that passes all of them: as seen together, else as if they had no relation."""
+        left = {id(p): p for p in predicates}
+        share = 1.0
+        for together, seen in self.joint.items():
+            if together <= left.keys():
+                share *= seen
+                left = {number: p for number, p in left.items() if number not in together}
+        for p in left.values():
+            share *= self.share(p)
+        return share
 
 
 def unseen(spec: JoinSpec) -> Statistics:
@@ -57,7 +74,8 @@ def measure(spec: JoinSpec, rows: list[Rows]) -> Statistics:
         share = _share(predicate, rows, samples)
         if share is not None:
             selectivity[id(predicate)] = share
-    return Statistics(tuple(len(stream) for stream in rows), tuple(rates), selectivity)
+    sizes = tuple(len(stream) for stream in rows)
+    return Statistics(sizes, tuple(rates), selectivity, _joint_shares(spec, rows, samples))
 
 
 def _spread(n: int, usable: NDArray[np.bool_] | None) -> NDArray[np.int64]:
@@ -126,3 +144,47 @@ def _ordered_hits(predicate: Compare | Between, x: NDArray[Any], ordered: NDArra
     return len(x) * n - float(
         (np.searchsorted(ordered, x, "right") - np.searchsorted(ordered, x, "left")).sum()
     )
+
+
+def _joint_shares(
+    spec: JoinSpec, rows: list[Rows], samples: list[NDArray[np.int64]]
+) -> dict[frozenset[int], float]:
+    """What passes all comparisons of a pair of streams: the ends of an interval go together."""
+    shares = {}
+    for pair in combinations(range(len(rows)), 2):
+        found = [
+            p
+            for p in spec.predicates
+            if isinstance(p, (Compare, Between)) and {p.left.stream, p.right.stream} == set(pair)
+        ]
+        few = [sample[:: max(len(sample) // JOINT_ROWS, 1)] for sample in samples]
+        if len(found) > 1 and all(len(few[s]) for s in pair):
+            passed = np.logical_and.reduce([_passed(p, rows, few) for p in found])
+            shares[frozenset(map(id, found))] = max(float(passed.mean()), 0.5 / passed.size)
+    return shares
+
+
+def _passed(
+    predicate: Compare | Between, rows: Sequence[Rows], samples: list[NDArray[np.int64]]
+) -> NDArray[np.bool_]:
+    """Which pairs of the samples pass, by row of the stream that comes first."""
+    left, right = (
+        rows[o.stream].columns[o.column][samples[o.stream]]
+        for o in (predicate.left, predicate.right)
+    )
+    with np.errstate(all="ignore"):
+        if isinstance(predicate, Between):
+            gap = np.subtract.outer(left.astype(np.float64), right.astype(np.float64))
+            passed = (gap >= predicate.low) & (gap <= predicate.high)
+        else:
+            passed = _COMPARED[predicate.operator].outer(left, right)
+    return passed if predicate.left.stream < predicate.right.stream else passed.T
+
+
+_COMPARED: dict[Operator, np.ufunc] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "!=": np.not_equal,
+}

@@ -22,6 +22,7 @@ typedef struct {
     const int64_t *from; /* band, inequality: from <= value <= to, floats as sortable() */
     const int64_t *to;
     const int64_t *bound; /* row number of the only stream bound so far, for Pairs.bound */
+    int64_t stride; /* the range of value v of probe i lies at v * stride + i */
 } Probe;
 
 /* Where a probe stopped because the pairs were full; all zero at the start. */

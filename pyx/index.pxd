@@ -14,6 +14,7 @@ cdef extern from "hop.h" nogil:
         const int64_t *from_ "from"
         const int64_t *to
         const int64_t *bound
+        int64_t stride
     ctypedef struct Cursor:
         int64_t probe
         int64_t part

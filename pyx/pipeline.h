@@ -84,6 +84,17 @@ static inline void value_ranges(const Comparison *c, const Partials *in, int64_t
     for (int64_t i = 0; i < in->n; i++) value_range(c, row[i], from + i, to + i);
 }
 
+/* The same for one more condition on a value that has a range already. */
+static inline void narrow_ranges(const Comparison *c, const Partials *in, int64_t *from, int64_t *to) {
+    const int64_t *row = in->row[c->bound_stream];
+    for (int64_t i = 0; i < in->n; i++) {
+        int64_t least, most;
+        value_range(c, row[i], &least, &most);
+        if (least > from[i]) from[i] = least;
+        if (most < to[i]) to[i] = most;
+    }
+}
+
 static inline int difference_within(int64_t x, int64_t y, __int128 low, __int128 high) {
     __int128 d = (__int128)x - y;
     return d >= low && d <= high;

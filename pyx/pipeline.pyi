@@ -28,7 +28,7 @@ class Pipeline:
         index: Index,
         codes: Sequence[tuple[int, ColumnView]] = (),  # int32 columns
         spaces: Sequence[KeySpace] = (),  # one less than codes
-        range_: tuple[Any, ...] | None = None,
+        ranges: Sequence[tuple[int, tuple[Any, ...]]] = (),  # by value, 16 at most
         filters: Sequence[tuple[Any, ...]] = (),
     ) -> None: ...
     def run_range(self, first: int, last: int, out: Output) -> None: ...  # int64_t

@@ -43,6 +43,7 @@ cdef extern from "pipeline.h" nogil:
     void bounds(const Partials *block, int64_t window, int64_t *lo, int64_t *hi)
     void gather_codes(const Column *column, const int64_t *row, int64_t n, int32_t *out)
     void value_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
+    void narrow_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
     void keep_comparison(const Comparison *c, const Partials *block, Pairs *pairs)
     void keep_mask(const uint8_t *mask, Pairs *pairs)
     void gather_operand(
@@ -58,6 +59,7 @@ ctypedef void (*Function)(
 cdef enum:
     MOST_CODES = 8
     MOST_OPERANDS = 32
+    MOST_CONDITIONS = 16
     BLOCKS_PER_PULSE = 64
 
 cdef enum FilterKind:
@@ -88,8 +90,9 @@ cdef struct Hop:
     Aim aim
     bint binds
     void *index
-    bint asks_range
-    Comparison range
+    int n_ranges
+    int range_value[MOST_CONDITIONS]  # which value of the index it bounds
+    Comparison range[MOST_CONDITIONS]
     int n_codes
     int code_stream[MOST_CODES]
     const Column *code[MOST_CODES]
@@ -164,13 +167,13 @@ cdef class Pipeline:
 
     def add_hop(
         self, int stream, int64_t window, Index index,
-        codes=(), spaces=(), range_=None, filters=(),
+        codes=(), spaces=(), ranges=(), filters=(),
     ):
         """Probe ``index`` of a stream.
 
         codes: (stream, int32 ColumnView) of each part of the key
         spaces: KeySpace of each further part
-        range_: comparison that bounds the value, as in ``filters``
+        ranges: (value of the index, comparison that bounds it as in ``filters``), by value
         filters:
             ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
             ("function", address, [(stream, ColumnView), ...]) or ("callback", evaluate, streams)
@@ -185,7 +188,7 @@ cdef class Pipeline:
         hop.aim = index.aim
         hop.binds = index.binds
         hop.index = index.state
-        self._alive.append((index, codes, spaces, range_, filters))
+        self._alive.append((index, codes, spaces, ranges, filters))
         hop.n_codes = len(codes)
         for k in range(hop.n_codes):
             hop.code_stream[k] = codes[k][0]
@@ -194,14 +197,16 @@ cdef class Pipeline:
             space = spaces[k - 1]
             hop.pair_table[k] = &space.table
             hop.pair_wrap[k] = &space.wrap
-        hop.asks_range = range_ is not None
-        if hop.asks_range:
-            _set_comparison(&hop.range, range_)
+        hop.n_ranges = len(ranges)
+        for k in range(hop.n_ranges):
+            hop.range_value[k] = ranges[k][0]
+            _set_comparison(&hop.range[k], ranges[k][1])
         self._add_filters(hop, filters)
         hop.lo = <int64_t *>_room(self.block, 8)
         hop.hi = <int64_t *>_room(self.block, 8)
-        hop.from_ = <int64_t *>_room(self.block, 8)
-        hop.to = <int64_t *>_room(self.block, 8)
+        values = hop.range_value[hop.n_ranges - 1] + 1 if hop.n_ranges else 0
+        hop.from_ = <int64_t *>_room(self.block * values, 8)
+        hop.to = <int64_t *>_room(self.block * values, 8)
         hop.codes = <int32_t *>_room(self.block, 4)
         hop.more_codes = <int32_t *>_room(self.block, 4)
         hop.pairs.capacity = self.block
@@ -425,8 +430,12 @@ cdef class Pipeline:
                     ).code
                 else:
                     hop.codes[i] = -1
-        if hop.asks_range:
-            value_ranges(&hop.range, block, hop.from_, hop.to)
+        for part in range(hop.n_ranges):
+            i = hop.range_value[part] * self.block
+            if part and hop.range_value[part] == hop.range_value[part - 1]:
+                narrow_ranges(&hop.range[part], block, hop.from_ + i, hop.to + i)
+            else:
+                value_ranges(&hop.range[part], block, hop.from_ + i, hop.to + i)
         if hop.aim != NULL:
             hop.aim(hop.index, block.n, hop.lo, hop.hi)
         probe.n = block.n
@@ -435,6 +444,7 @@ cdef class Pipeline:
         probe.code = hop.codes
         probe.from_ = hop.from_
         probe.to = hop.to
+        probe.stride = self.block
 
     cdef int _filter(self, Hop *hop, Partials *block) except -1 nogil:
         cdef int f

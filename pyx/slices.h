@@ -10,6 +10,7 @@
 
 #include "hop.h"
 #include "isa.h"
+#include "sort.h"
 
 typedef struct {
     int64_t number; /* live: time / length of a slice */
@@ -151,34 +152,13 @@ static int slices_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *
     return 1;
 }
 
-/* Stable radix sort of a slice by value; `spare` holds 4 * length int64. */
+/* Sort a slice by value; `spare` holds 3 * length int64. */
 static inline void slices_sort(Slice *slice, int64_t *spare) {
-    int64_t n = slice->length, *key = spare, *order = spare + n, *key2 = order + n, *order2 = key2 + n;
-    int64_t all_or = 0, all_and = -1;
-    for (int64_t i = 0; i < n; i++) {
-        key[i] = slice->value[i] ^ INT64_MIN;
-        order[i] = i;
-        all_or |= key[i];
-        all_and &= key[i];
-    }
-    for (int shift = 0; shift < 64; shift += 8) {
-        if ((((all_or ^ all_and) >> shift) & 0xff) == 0) continue;
-        int64_t count[257] = {0};
-        for (int64_t i = 0; i < n; i++) count[((uint64_t)key[i] >> shift & 0xff) + 1]++;
-        for (int d = 0; d < 256; d++) count[d + 1] += count[d];
-        for (int64_t i = 0; i < n; i++) {
-            int64_t to = count[(uint64_t)key[i] >> shift & 0xff]++;
-            key2[to] = key[i];
-            order2[to] = order[i];
-        }
-        int64_t *swap = key; key = key2; key2 = swap;
-        swap = order; order = order2; order2 = swap;
-    }
-    for (int64_t i = 0; i < n; i++) key2[i] = slice->time[order[i]];
-    memcpy(slice->time, key2, n * sizeof(int64_t));
-    for (int64_t i = 0; i < n; i++) key2[i] = slice->row[order[i]];
-    memcpy(slice->row, key2, n * sizeof(int64_t));
-    for (int64_t i = 0; i < n; i++) slice->value[i] = key[i] ^ INT64_MIN;
+    int64_t n = slice->length, *order = spare + 2 * n;
+    for (int64_t i = 0; i < n; i++) order[i] = i;
+    sort_pairs(slice->value, order, n, spare);
+    sort_apply(slice->time, order, n, spare);
+    sort_apply(slice->row, order, n, spare);
     slice->sorted = n;
 }
 #endif

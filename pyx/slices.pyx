@@ -161,7 +161,7 @@ cdef class TimeSlices(Index):
         cdef int64_t *spare
         if not self.values:
             return 0
-        spare = <int64_t *>malloc(4 * piece.length * sizeof(int64_t))
+        spare = <int64_t *>malloc((3 * piece.length + 1) * sizeof(int64_t))
         if spare == NULL:
             out_of_memory(b"rows of a basic window", piece.length)
         slices_sort(piece, spare)

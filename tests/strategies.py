@@ -117,6 +117,12 @@ def between(draft: Draft, left: int, right: int) -> Expression:
     return Apply(closed, (_difference(draft, left, right), Literal(low), Literal(high)))
 
 
+def several_ranges(draft: Draft, left: int, right: int) -> Expression:
+    """Conditions that only together leave little: intervals that overlap, boxes that meet."""
+    one, other = (draft.draw(st.sampled_from([order, shifted_order, between])) for _ in range(2))
+    return Apply("&", (one(draft, left, right), other(draft, left, right)))
+
+
 def udf_of_floats(draft: Draft, left: int, right: int) -> Expression:
     floats = [KINDS["float64"]]
     columns = draft.column(left, floats), draft.column(right, floats)
@@ -147,7 +153,7 @@ def negation(draft: Draft, left: int, right: int) -> Expression:
 
 SIMPLE = [equality, inequality, order, time_order, shifted_order, band, between]
 PAIR = [*SIMPLE, equality, equality, band, composite_equality, alternative, exception, negation]
-PAIR += [udf_of_floats, udf_of_integers, quotient]
+PAIR += [udf_of_floats, udf_of_integers, quotient, several_ranges]
 
 
 def sum_of_two(draft: Draft, one: int, two: int, three: int) -> Expression:
