@@ -27,7 +27,7 @@ DIRECTIVES = {
 
 def headers(source: Path) -> set[str]:
     """Our own C headers that a source includes, directly or through another."""
-    included = set(re.findall(r'(?:include|from) "(\w+\.h)"', source.read_text()))
+    included = set(re.findall(r'(?:include|from) "(\w+\.(?:h|inc))"', source.read_text()))
     for name in sorted(included):
         included |= headers(Path("pyx") / name)
     return included
@@ -41,7 +41,9 @@ def extension(source: Path) -> Extension:
         depends=[f"pyx/{name}" for name in sorted(headers(source))],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
         + ([] if DEBUG else [("NDEBUG", "1")]),
-        extra_compile_args=["-O1", "-g"] if DEBUG else ["-O3", "-g0", "-fno-math-errno"],
+        # what is exact rounds after every operation, on any machine
+        extra_compile_args=["-ffp-contract=off"]
+        + (["-O1", "-g"] if DEBUG else ["-O3", "-g0", "-fno-math-errno"]),
     )
 
 
@@ -57,10 +59,10 @@ def cimport_root() -> str:
 
 
 class BuildPyWithoutSources(build_py):
-    """Wheels carry compiled modules and stubs, never ``.pyx``, ``.pxd``, ``.c`` or ``.h``."""
+    """Wheels carry compiled modules and stubs, never what they are made of."""
 
     def find_data_files(self, package: str, src_dir: str) -> list[str]:
-        unwanted = {".pyx", ".pxd", ".c", ".h", ".cpp"}
+        unwanted = {".pyx", ".pxd", ".c", ".h", ".inc", ".cpp"}
         files = super().find_data_files(package, src_dir)
         return [name for name in files if Path(name).suffix not in unwanted]
 

@@ -10,6 +10,20 @@ from windjoin.errors import (
 )
 from windjoin.expressions import udf
 from windjoin.query import Query, join
+from windjoin.similarity import (
+    containment,
+    cosine,
+    cosine_sets,
+    dot,
+    hamming,
+    inner_product,
+    jaccard,
+    l1,
+    l2,
+    linf,
+    mean_abs_diff,
+    overlap,
+)
 from windjoin.streams import Stream, stream
 
 __all__ = [
@@ -21,7 +35,19 @@ __all__ = [
     "SessionError",
     "Stream",
     "WindjoinError",
+    "containment",
+    "cosine",
+    "cosine_sets",
+    "dot",
+    "hamming",
+    "inner_product",
+    "jaccard",
     "join",
+    "l1",
+    "l2",
+    "linf",
+    "mean_abs_diff",
+    "overlap",
     "stream",
     "udf",
 ]

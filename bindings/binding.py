@@ -63,6 +63,7 @@ class BoundQuery:
                     plan.dtypes(),
                     plan.key_forms(),
                     tuple(plan.spaces),
+                    plan.wide_specs(),
                 )
                 for stream, plan in zip(query.streams, lowering.plans, strict=True)
             ),

@@ -22,6 +22,7 @@ from windjoin.expressions import (
     Constant,
     Expression,
     PairFunction,
+    Parallel,
     Udf,
     Unary,
 )
@@ -32,6 +33,7 @@ from windjoin.kinds import (
     INT64_MAX,
     INT64_MIN,
     INTEGER,
+    NESTED,
     NULL,
     NUMBERS,
     Kind,
@@ -64,10 +66,15 @@ def check(expression: Expression, schemas: Schemas) -> Typed:
     if isinstance(expression, Column):
         return Typed(expression, kind_of(column_type(expression, schemas)))
     parts = tuple(check(part, schemas) for part in expression.parts)
+    if isinstance(expression, Parallel):
+        return Typed(expression, NESTED, parts)
     if isinstance(expression, PairFunction):
-        from windjoin.pairs import definition
+        from windjoin.pairs import definition, measured_type
 
-        left, right = (_measured_type(part, schemas) for part in expression.parts)
+        left, right = (
+            measured_type(part, lambda column: column_type(column, schemas))
+            for part in expression.parts
+        )
         return Typed(expression, definition(expression).check(expression, left, right), parts)
     if isinstance(expression, Alias):
         return Typed(expression, parts[0].kind, parts)
@@ -101,12 +108,6 @@ def column_type(column: Column, schemas: Schemas) -> pa.DataType:
     raise SchemaError(
         f"stream {column.stream!r} has no column {column.name!r}{hint(column.name, schema.names)}"
     )
-
-
-def _measured_type(part: Expression, schemas: Schemas) -> pa.DataType:
-    if isinstance(part, Column):
-        return column_type(part, schemas)
-    raise SchemaError(f"`{part!r}`: a measure takes plain columns; compute this one beforehand")
 
 
 @dataclass(frozen=True, slots=True)

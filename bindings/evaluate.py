@@ -43,7 +43,7 @@ def evaluate(typed: Typed, fetch: Fetch) -> Values:
     if isinstance(node, PairFunction):
         from windjoin.pairs import definition
 
-        return definition(node).evaluate(node, *(fetch(cast(Column, part)) for part in node.parts))
+        return definition(node).evaluate(node, fetch)
     parts = [evaluate(part, fetch) for part in typed.parts]
     if isinstance(node, Alias):
         return parts[0]

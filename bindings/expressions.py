@@ -322,6 +322,25 @@ class Udf(Expression):
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Parallel(Expression):
+    """Two list columns of one stream that go together: items and their weights."""
+
+    items: Column
+    weights: Column
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.items, self.weights)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("parallel", self.items.key, self.weights.key)
+
+    def __repr__(self) -> str:
+        return f"({self.items!r}, {self.weights!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class PairFunction(Expression):
     """A named measure of two columns, such as a distance or an overlap, to be compared.
 

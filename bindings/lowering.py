@@ -9,15 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 from windjoin.bands import Band, band_of
-from windjoin.checking import Typed, check, check_condition
+from windjoin.checking import Typed, check, check_condition, column_type
 from windjoin.conjunctions import atoms
-from windjoin.expressions import MIRRORED, Comparison, Expression, Udf, Unary
+from windjoin.expressions import (
+    MIRRORED,
+    Comparison,
+    Constant,
+    Expression,
+    PairFunction,
+    Udf,
+    Unary,
+)
 from windjoin.kernels import spec
+from windjoin.measures import has_kernel, operands
 from windjoin.operands import Recipe, Rule, form_of, word_count
+from windjoin.pairs import measured_type
+from windjoin.wides import WideRecipe
 
 
 @dataclass(slots=True)
@@ -28,6 +39,8 @@ class StreamPlan:
     keys: list[Recipe] = field(default_factory=list)
     filters: list[Typed] = field(default_factory=list)
     spaces: list[int] = field(default_factory=list)
+    wides: list[WideRecipe] = field(default_factory=list)
+    wide_spaces: list[int] = field(default_factory=list)
 
     def dtypes(self) -> tuple[spec.Dtype, ...]:
         """The dtypes of the operand columns."""
@@ -35,7 +48,16 @@ class StreamPlan:
 
     def key_forms(self) -> tuple[Literal["int64", "bytes"], ...]:
         """The layouts of the keys."""
-        return tuple("bytes" if r.form in ("bytes", "words") else "int64" for r in self.keys)
+        return tuple(_layout(recipe) for recipe in self.keys)
+
+    def wide_specs(self) -> tuple[spec.WideSpec, ...]:
+        """What the wide columns hold."""
+        return tuple(
+            spec.WideSpec(
+                recipe.form, "int64" if recipe.item is None else _layout(recipe.item), space
+            )
+            for recipe, space in zip(self.wides, self.wide_spaces, strict=True)
+        )
 
 
 class Lowering:
@@ -70,6 +92,10 @@ class Lowering:
             for number in range(len(plan.keys)):
                 root = self._root((stream, number))
                 plan.spaces.append(roots.setdefault(root, len(roots)))
+            for number, recipe in enumerate(plan.wides):
+                root = self._root((stream, -1 - number))
+                space = roots.setdefault(root, len(roots)) if recipe.item else -1
+                plan.wide_spaces.append(space)
         for position, predicate in enumerate(self.predicates):
             if isinstance(predicate, (spec.Equal, spec.NotEqual)):
                 left, right = (self._placed(key) for key in (predicate.left, predicate.right))
@@ -87,7 +113,9 @@ class Lowering:
                 never = Unary("~", Unary("is_null", part.node))
                 self.filter(self._streams(part)[0], never)
         known = not any(part.kind.family == "null" for part in typed.parts)
-        if known and isinstance(typed.node, Comparison):
+        if known and measured(typed):
+            done = self._similarity(typed, text)
+        elif known and isinstance(typed.node, Comparison):
             band = band_of(typed)
             done = self._band(band, text) if band else self._comparison(typed, text)
         else:
@@ -121,6 +149,33 @@ class Lowering:
         if operator == "!=":
             return self._not_equal(left, right, text)
         return self._ordered(operator, left, right, text)
+
+    def _similarity(self, typed: Typed, text: str) -> bool:
+        measure, threshold = typed.parts
+        operator: Any = cast(Comparison, typed.node).operator
+        if isinstance(threshold.node, PairFunction):
+            measure, threshold, operator = threshold, measure, MIRRORED[operator]
+        value = cast(Constant, threshold.node).value
+        if abs(value) > 2**53 or float(value) != value:  # a number that no double is
+            return False
+        node = cast(PairFunction, measure.node)
+        types = (
+            measured_type(part, lambda column: column_type(column, self._schemas))
+            for part in node.parts
+        )
+        made = operands(node, *types)
+        left, right = self._wide(made.left), self._wide(made.right)
+        if made.left.item is not None:
+            ends = (left.stream, -1 - left.column), (right.stream, -1 - right.column)
+            self._space[self._root(ends[1])] = self._root(ends[0])
+        self.predicates.append(
+            spec.Similarity(left, right, made.measure, operator, float(value), text)
+        )
+        return True
+
+    def _wide(self, recipe: WideRecipe) -> spec.Wide:
+        stream = self._names.index(recipe.node.streams[0])
+        return spec.Wide(stream, _position(self.plans[stream].wides, recipe))
 
     # -- equality -------------------------------------------------------------------------
 
@@ -198,7 +253,20 @@ def _no_data(rows: Mapping[int, spec.I64]) -> spec.Bools:
     raise RuntimeError("this predicate has no data yet; take the spec from BoundQuery.spec_with")
 
 
-def _position(recipes: list[Recipe], recipe: Recipe) -> int:
+def measured(typed: Typed) -> bool:
+    """Whether a condition compares a measure that the kernels know with a number."""
+    nodes = [part.node for part in typed.parts]
+    return isinstance(typed.node, Comparison) and any(
+        isinstance(node, PairFunction) and isinstance(other, Constant) and has_kernel(node)
+        for node, other in (nodes, nodes[::-1])
+    )
+
+
+def _layout(recipe: Recipe) -> Literal["int64", "bytes"]:
+    return "bytes" if recipe.form in ("bytes", "words") else "int64"
+
+
+def _position(recipes: list[Any], recipe: Recipe | WideRecipe) -> int:
     """Where a recipe stands in a list; appended if it is new."""
     for position, known in enumerate(recipes):
         if known.key == recipe.key:

@@ -61,6 +61,19 @@ def form_of(kind: Kind) -> Literal["int64", "flipped", "float64", "bytes", "word
     return "flipped" if kind.fits_uint64 else "words"
 
 
+def same_domain(left: Typed, right: Typed) -> tuple[Recipe, Recipe]:
+    """Keys of two operands of one family in a domain that has every value of both."""
+    forms = form_of(left.kind), form_of(right.kind)
+    if forms[0] == "float64":
+        return Recipe(left, "bits"), Recipe(right, "bits")
+    if forms[0] == forms[1] != "words" and left.kind.step == right.kind.step:
+        return Recipe(left, forms[0], left.kind.step), Recipe(right, forms[1], right.kind.step)
+    step = min(left.kind.step, right.kind.step)
+    kinds = left.kind.counted_in(step), right.kind.counted_in(step)
+    count = max(word_count(kind.low, kind.high) for kind in kinds)
+    return Recipe(left, "words", step, words=count), Recipe(right, "words", step, words=count)
+
+
 def encode(
     recipe: Recipe, values: Values, live: Bools | None, first_row: int
 ) -> tuple[Any, Bools | None]:

@@ -5,11 +5,13 @@ A measure is one new file: it makes a `PairDefinition` and calls `register`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from windjoin.errors import QueryError
-from windjoin.expressions import PairFunction
+from windjoin.errors import QueryError, SchemaError
+from windjoin.expressions import Column, Expression, PairFunction, Parallel
+from windjoin.kinds import value_type
 
 if TYPE_CHECKING:
     from windjoin.columns import Values
@@ -24,8 +26,8 @@ class PairDefinition(Protocol):
     ) -> Kind:
         """The kind of the result; raises `SchemaError` for columns it cannot measure."""
 
-    def evaluate(self, node: PairFunction, left: Any, right: Any) -> Values:
-        """The measure of every pair of values of two Arrow arrays of one length."""
+    def evaluate(self, node: PairFunction, fetch: Callable[[Column], Any]) -> Values:
+        """The measure row by row, of columns that ``fetch`` gives as Arrow arrays of one length."""
 
 
 _DEFINITIONS: dict[str, PairDefinition] = {}
@@ -46,3 +48,19 @@ def definition(node: PairFunction) -> PairDefinition:
 def known() -> frozenset[str]:
     """The names of all measures."""
     return frozenset(_DEFINITIONS)
+
+
+def measured_type(part: Expression, type_of: Callable[[Column], Any]) -> pa.DataType:
+    """The Arrow type of one side of a measure; two list columns are a list of structs."""
+    if isinstance(part, Column):
+        arrow: pa.DataType = type_of(part)
+        return arrow
+    if not isinstance(part, Parallel):
+        raise SchemaError(f"`{part!r}`: a measure takes plain columns; compute this one beforehand")
+    inner = []
+    for column in (part.items, part.weights):
+        arrow = value_type(type_of(column))
+        if not hasattr(arrow, "value_type"):
+            raise SchemaError(f"`{part!r}` must be two columns of lists; `{column!r}` is {arrow}")
+        inner.append(arrow.value_type)
+    return pa.list_(pa.struct([("item", inner[0]), ("weight", inner[1])]))

@@ -19,6 +19,7 @@ from windjoin.layout import gatherable_type
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode, form_of
 from windjoin.times import TimeColumn
+from windjoin.wides import wide_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,13 @@ class StreamRows:
         self._filters = list(plan.filters)
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
+        self._wides = list(plan.wides)
         name = time.stream
         used = {time.column: None}
         for typed in [*self._filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
             used |= {column.name: None for column in typed.node.columns()}
+        for recipe in plan.wides:
+            used |= {column.name: None for column in recipe.node.columns()}
         self._schema = schema
         self._types = {n: column_type(Column(name, n), {name: schema}) for n in used}
         self._direct = direct_columns(time, plan, schema)
@@ -67,11 +71,12 @@ class StreamRows:
             self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
         ]
         usable = live
-        for _, ok in encoded:
+        wides = [wide_column(recipe, fetch, first_row) for recipe in self._wides]
+        for _, ok in [*encoded, *wides]:
             if ok is not None:
                 usable = ok if usable is None else usable & ok
         arrays = [array for array, _ in encoded]
-        rows = Rows(ticks, *self._split(arrays), usable)
+        rows = Rows(ticks, *self._split(arrays), [column for column, _ in wides], usable=usable)
         return Prepared(rows, None if timed is None else ~timed)
 
     def _split(self, arrays: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -105,7 +110,7 @@ class Direct:
 
 def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
     """Time, operands and keys as they lie in a batch; None if any must be computed."""
-    if time.ratio != 1 or plan.filters:
+    if time.ratio != 1 or plan.filters or plan.wides:
         return None
     columns = [_direct(Column(time.stream, time.column), schema, np.dtype(np.int64))]
     for recipe in (*plan.columns, *plan.keys):

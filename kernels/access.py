@@ -30,6 +30,7 @@ class Situation:
     target: int
     predicates: tuple[Predicate, ...]  # those that become decidable with this hop
     equalities: tuple[tuple[Key, Key], ...]  # (bound, target) keys that must be equal
+    partials: float  # partial results that ask
     window_rows: float  # rows of the target in the window of one partial result
 
 
@@ -93,7 +94,10 @@ def kinds() -> tuple[type[Access], ...]:
     from windjoin.kernels.band import Band
     from windjoin.kernels.boxes import Boxes
     from windjoin.kernels.equality import Equality
+    from windjoin.kernels.images import Images
     from windjoin.kernels.inequality import Inequality
     from windjoin.kernels.scan import Scan
+    from windjoin.kernels.sets import Sets
+    from windjoin.kernels.vectors import Vectors
 
-    return (Equality, Band, Boxes, Inequality, Scan)
+    return (Equality, Band, Boxes, Inequality, Sets, Vectors, Images, Scan)

@@ -13,8 +13,19 @@ from windjoin.kernels.equality import Equality
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
 from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.records import Records, encode_wides, take_bytes, take_wide
 from windjoin.kernels.side import Table
-from windjoin.kernels.spec import F64, I64, Bools, BytesColumn, JoinSpec, Opaque, Rows
+from windjoin.kernels.spec import (
+    F64,
+    I64,
+    ArrayColumn,
+    Bools,
+    BytesColumn,
+    JoinSpec,
+    Opaque,
+    Rows,
+    SetColumn,
+)
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output
@@ -50,6 +61,8 @@ class Sorted:
     columns: list[I64 | F64]
     keys: list[I64 | BytesColumn]
     origin: I64 | None  # original row numbers; None: they are these
+    wides: list[Records] = field(default_factory=list)
+    contents: Sequence[SetColumn | ArrayColumn] = ()  # of the wide columns, not in time order
 
     def part(self, first: int, last: int) -> list[I64 | BytesColumn]:
         """Keys of rows [first, last)."""
@@ -60,6 +73,11 @@ class Sorted:
             for key in self.keys
         ]
 
+    def part_wides(self, first: int, last: int) -> list[SetColumn | ArrayColumn]:
+        """Wide columns of rows [first, last)."""
+        at = np.arange(first, last) if self.origin is None else self.origin[first:last]
+        return [take_wide(content, at) for content in self.contents]
+
 
 def join_rows(
     spec: JoinSpec,
@@ -69,7 +87,8 @@ def join_rows(
     progress: Progress | None = None,
 ) -> tuple[list[I64], Run]:
     """Row numbers of every result, one array per stream; their order has no meaning."""
-    streams = [in_time_order(stream) for stream in rows]
+    records = encode_wides(spec, rows)
+    streams = [in_time_order(*stream) for stream in zip(rows, records, strict=True)]
     spec = _on_original_rows(spec, streams)
     statistics = measure(
         spec, [Rows(stream.time, stream.columns, stream.keys) for stream in streams]
@@ -100,7 +119,7 @@ def _on_original_rows(spec: JoinSpec, streams: Sequence[Sorted]) -> JoinSpec:
     return replace(spec, predicates=predicates)
 
 
-def in_time_order(rows: Rows) -> Sorted:
+def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
     """Drop unusable rows and sort the rest by time; equal times stay in order of arrival."""
     origin: I64 | None = None
     time = rows.time
@@ -112,23 +131,14 @@ def in_time_order(rows: Rows) -> Sorted:
         time = time[order]
         origin = order if origin is None else origin[order]
     if origin is None:
-        return Sorted(time, rows.columns, rows.keys, None)
+        return Sorted(time, rows.columns, rows.keys, None, list(records), rows.wides)
     columns = [column[origin] for column in rows.columns]
     keys = [
-        _take_bytes(key, origin) if isinstance(key, BytesColumn) else key[origin]
+        take_bytes(key, origin) if isinstance(key, BytesColumn) else key[origin]
         for key in rows.keys
     ]
-    return Sorted(time, columns, keys, origin)
-
-
-def _take_bytes(column: BytesColumn, rows: I64) -> BytesColumn:
-    """The same keys in another order, by one vectorised copy."""
-    starts = column.offsets[rows]
-    lengths = column.offsets[rows + 1] - starts
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    at = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return BytesColumn(offsets, column.data[at])
+    wides = [wide.take(origin) for wide in records]
+    return Sorted(time, columns, keys, origin, wides, rows.wides)
 
 
 def _joined(parts: list[Output], pool: ThreadPoolExecutor) -> Output:
@@ -255,7 +265,9 @@ class _Job:
                 numbers = np.arange(len(stream.time)) if stream.origin is None else stream.origin
                 numbers = numbers[begin:end]
             columns = [column[begin:end] for column in stream.columns]
-            tables.append(Table(spec, stream.time[begin:end], columns, numbers, begin))
+            table = Table(spec, stream.time[begin:end], columns, numbers, begin)
+            table.wides = [wide.take(slice(begin, end)) for wide in stream.wides]
+            tables.append(table)
         return tables
 
     def _reach(self, first: int, last: int, window: int, time: I64) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from windjoin.kernels.comparison import as_code_filter, as_filter, keys_filter, 
 from windjoin.kernels.functions import compiled_mask
 from windjoin.kernels.order import Order, Step
 from windjoin.kernels.side import Side
+from windjoin.kernels.similarity import as_measure_filter
 from windjoin.kernels.spec import (
     Between,
     Compare,
@@ -17,6 +18,7 @@ from windjoin.kernels.spec import (
     JoinSpec,
     NotEqual,
     Predicate,
+    Similarity,
 )
 from windjoin.pyx.pipeline import Pipeline
 
@@ -58,5 +60,7 @@ def lower(predicate: Predicate, target: int, sides: Sequence[Side]) -> tuple[Any
     if isinstance(predicate, Function):
         operands = [(o.stream, sides[o.stream].view(o.column)) for o in predicate.operands]
         return ("function", compiled_mask(predicate), operands)
+    if isinstance(predicate, Similarity):
+        return as_measure_filter(predicate, target, sides)
     evaluate: Callable[..., Any] = predicate.evaluate
     return ("callback", evaluate, predicate.streams)

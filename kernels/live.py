@@ -8,6 +8,7 @@ import numpy as np
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import new_space
 from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.records import Records, live_records
 from windjoin.kernels.side import Codes
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
@@ -72,6 +73,9 @@ class LiveJoin:
         for stream in spec.streams:
             for kind, space in zip(stream.keys, stream.spaces, strict=True):
                 self._spaces.setdefault(space, new_space(kind))
+            for wide in stream.wides:
+                if wide.space >= 0:
+                    self._spaces.setdefault(wide.space, new_space(wide.items))
         self._sweep_at = SWEEP_AT
         self._plan(statistics or unseen(spec))
 
@@ -122,7 +126,8 @@ class LiveJoin:
             self._spaces[space].encode(key, usable)
             for key, space in zip(rows.keys, window.spec.spaces, strict=True)
         ]
-        found = self._store_and_join(stream, rows, codes, usable, first, ordered)
+        wides = live_records(window.spec.wides, rows.wides, self._spaces, usable)
+        found = self._store_and_join(stream, rows, codes, wides, usable, first, ordered)
         self._expire()
         return Pushed(found, late)
 
@@ -131,6 +136,7 @@ class LiveJoin:
         stream: int,
         rows: Rows,
         codes: list[Codes],
+        wides: list[Records],
         usable: Bools | None,
         first: int,
         ordered: bool,
@@ -140,8 +146,8 @@ class LiveJoin:
         time = rows.time
         if usable is not None:
             time = np.where(usable, time, LONG_AGO)
-        window.append(time, rows.columns, codes)
-        arrivals = Arrivals(np.arange(first, first + n), rows.time, rows.columns, codes)
+        window.append(time, rows.columns, codes, wides)
+        arrivals = Arrivals(np.arange(first, first + n), rows.time, rows.columns, codes, wides)
         if usable is not None:
             self.counts[stream].unusable += n - int(usable.sum())
             arrivals = arrivals.take(np.flatnonzero(usable))
@@ -184,5 +190,8 @@ class LiveJoin:
             for key, space in enumerate(window.spec.spaces):
                 codes = window.codes_alive(key)
                 live[space][codes[codes >= 0]] = 1
+            for number, wide in enumerate(window.spec.wides):
+                if wide.space >= 0:
+                    window.mark_items(number, live[wide.space])
         for number, flags in live.items():
             self._spaces[number].sweep(flags)

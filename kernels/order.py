@@ -16,12 +16,21 @@ from windjoin.kernels.spec import (
     NotEqual,
     Opaque,
     Predicate,
+    Similarity,
 )
 from windjoin.kernels.statistics import Statistics
 
 EXHAUSTIVE_UP_TO = 5  # streams; beyond, the cheapest next hop is taken
 PER_RESULT = 2.0  # nanoseconds
-FILTER_COST = {Equal: 1.5, NotEqual: 1.5, Compare: 1.5, Between: 1.5, Function: 3.0, Opaque: 60.0}
+FILTER_COST = {
+    Equal: 1.5,
+    NotEqual: 1.5,
+    Compare: 1.5,
+    Between: 1.5,
+    Function: 3.0,
+    Similarity: 20.0,
+    Opaque: 60.0,
+}
 INSERT_COST = 12.0
 
 
@@ -176,6 +185,7 @@ class _Search:
             target,
             predicates,
             self._equalities(bound, target),
+            partials,
             window_rows,
         )
         choices = []

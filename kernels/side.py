@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from windjoin.kernels.spec import F64, I64, StreamSpec
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.index import Index
 from windjoin.pyx.keys import KeySpace
+
+if TYPE_CHECKING:
+    from windjoin.kernels.records import Records
 
 ROW_NUMBER = -1  # the column that holds the row's own number
 
@@ -29,6 +32,10 @@ class Side(ABC):
     @abstractmethod
     def view(self, number: int) -> ColumnView:
         """Operand column ``number`` (or ROW_NUMBER) by row number."""
+
+    @abstractmethod
+    def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
+        """Starts and lengths of wide column ``number`` by row number."""
 
     @abstractmethod
     def code_view(self, key: int) -> ColumnView:
@@ -51,6 +58,7 @@ class Table(Side):
         self.columns = columns
         self.numbers = numbers
         self.first = first
+        self.wides: list[Records] = []
         self.codes: list[Codes] = []
         self.code_counts: list[int] = []
 
@@ -59,6 +67,10 @@ class Table(Side):
             assert self.numbers is not None, "row numbers were not asked for"
             return ColumnView(self.numbers, self.first)
         return ColumnView(self.columns[number], self.first)
+
+    def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
+        records = self.wides[number]
+        return ColumnView(records.start, self.first), ColumnView(records.length, self.first)
 
     def code_view(self, key: int) -> ColumnView:
         return ColumnView(self.codes[key], self.first)

@@ -26,6 +26,8 @@ F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Dtype = Literal["int64", "float64"]
 Operator = Literal["<", "<=", ">", ">=", "!="]
+MeasureOperator = Literal["<", "<=", ">", ">=", "==", "!="]
+WideForm = Literal["set", "weighted", "float32", "float64", "uint8"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,39 @@ class Opaque:
     text: str = ""
 
 
-Predicate = Equal | NotEqual | Compare | Between | Function | Opaque
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """Wide column number ``column`` of ``Rows.wides`` of stream number ``stream``."""
+
+    stream: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """``measure(left, right) <operator> threshold``, the measure computed in doubles.
+
+    False where the measure has no value: vectors of different lengths, a zero vector's cosine, ...
+    """
+
+    left: Wide
+    right: Wide
+    measure: str  # one of pyx.measures.MEASURES
+    operator: MeasureOperator
+    threshold: float
+    text: str = ""
+
+
+Predicate = Equal | NotEqual | Compare | Between | Function | Opaque | Similarity
+
+
+@dataclass(frozen=True, slots=True)
+class WideSpec:
+    """What a wide column holds; items of sets that are compared live in one key ``space``."""
+
+    form: WideForm
+    items: Literal["int64", "bytes"] = "int64"
+    space: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +161,7 @@ class StreamSpec:
     columns: tuple[Dtype, ...] = ()
     keys: tuple[Literal["int64", "bytes"], ...] = ()
     spaces: tuple[int, ...] = ()  # the key space of each key
+    wides: tuple[WideSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +186,31 @@ class BytesColumn:
 
 
 @dataclass(slots=True)
+class SetColumn:
+    """Sets: row i has ``items[offsets[i]:offsets[i + 1]]``, in any order, repeated or not."""
+
+    offsets: I64  # (n + 1,)
+    items: I64 | BytesColumn
+    valid: Bools | None = None  # of each item; None: all
+    weights: F64 | None = None  # of each item, for a weighted set
+
+
+@dataclass(slots=True)
+class ArrayColumn:
+    """Vectors and byte arrays: row i is ``values[offsets[i]:offsets[i + 1]]``."""
+
+    offsets: I64  # (n + 1,)
+    values: NDArray[Any]  # float32, float64 or uint8
+
+
+@dataclass(slots=True)
 class Rows:
     """Rows of one stream, column by column; values at unusable rows are arbitrary."""
 
     time: I64
     columns: list[I64 | F64] = field(default_factory=list)
     keys: list[I64 | BytesColumn] = field(default_factory=list)
+    wides: list[SetColumn | ArrayColumn] = field(default_factory=list)
     usable: Bools | None = None  # None: every row; False also for a null time
 
     def __len__(self) -> int:

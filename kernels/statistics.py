@@ -21,12 +21,21 @@ from windjoin.kernels.spec import (
     Operator,
     Predicate,
     Rows,
+    Similarity,
 )
 
 SAMPLE_ROWS = 1024
 JOINT_ROWS = 256  # of each stream; all pairs of them are looked at
 # What to believe of a predicate that no data was seen for.
-UNSEEN = {Equal: 0.01, NotEqual: 0.99, Compare: 0.4, Between: 0.05, Function: 0.2, Opaque: 0.2}
+UNSEEN = {
+    Equal: 0.01,
+    NotEqual: 0.99,
+    Compare: 0.4,
+    Between: 0.05,
+    Function: 0.2,
+    Similarity: 0.01,
+    Opaque: 0.2,
+}
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from windjoin.kernels.records import Records, WideRings
 from windjoin.kernels.side import ROW_NUMBER, Codes, Side
 from windjoin.kernels.spec import F64, I64, StreamSpec
 from windjoin.pyx.column import ColumnView, Ring
+from windjoin.pyx.records import mark_codes
 
 if TYPE_CHECKING:
     from windjoin.kernels.access import Access
@@ -26,6 +29,7 @@ class Arrivals:
     time: I64
     columns: list[I64 | F64]
     codes: list[Codes]
+    wides: list[Records] = field(default_factory=list)
 
     def take(self, at: NDArray[Any]) -> Arrivals:
         """Some of them, or all in another order."""
@@ -34,6 +38,7 @@ class Arrivals:
             self.time[at],
             [column[at] for column in self.columns],
             [codes[at] for codes in self.codes],
+            [wide.take(at) for wide in self.wides],
         )
 
 
@@ -49,7 +54,9 @@ class Window(Side):
         self._columns = [Ring(dtype, FIRST_ROWS) for dtype in spec.columns]
         self._codes = [Ring(np.int32, FIRST_ROWS) for _ in spec.keys]
         self._numbers = Ring(np.int64, FIRST_ROWS) if numbered else None
+        self._wides = [WideRings(FIRST_ROWS) for _ in spec.wides]
         self._rings = [self._time, *self._columns, *self._codes]
+        self._rings += [ring for wide in self._wides for ring in (wide.start, wide.length)]
         if self._numbers is not None:
             self._rings.append(self._numbers)
 
@@ -58,6 +65,9 @@ class Window(Side):
             assert self._numbers is not None, "row numbers were not asked for"
             return self._numbers
         return self._columns[number]
+
+    def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
+        return self._wides[number].start, self._wides[number].length
 
     def code_view(self, key: int) -> ColumnView:
         return self._codes[key]
@@ -74,6 +84,7 @@ class Window(Side):
         """Bytes allocated for rows and indexes."""
         rings = sum(ring.nbytes for ring in self._rings)
         pairs = sum(space.nbytes for spaces in self.pair_spaces.values() for space in spaces)
+        rings += sum(wide.held for wide in self._wides)
         return rings + pairs + sum(index.nbytes for index in self.indexes.values())
 
     def serve(self, access: Access) -> None:
@@ -83,7 +94,13 @@ class Window(Side):
         self.indexes[access.identity] = access.start(self)
         self.accesses.append(access)
 
-    def append(self, time: I64, columns: list[I64 | F64], codes: list[Codes]) -> None:
+    def append(
+        self,
+        time: I64,
+        columns: list[I64 | F64],
+        codes: list[Codes],
+        wides: Sequence[Records] = (),
+    ) -> None:
         """Store the rows of one push; those that can match nothing carry a time of long ago."""
         n = len(time)
         if self.tail + n - self.head > self._time.capacity:
@@ -93,6 +110,8 @@ class Window(Side):
             ring.put(self.tail, values)
         for ring, numbers in zip(self._codes, codes, strict=True):
             ring.put(self.tail, numbers)
+        for place, records in zip(self._wides, wides, strict=True):
+            place.put(self.tail, records)
         if self._numbers is not None:
             self._numbers.put(self.tail, np.arange(self.tail, self.tail + n))
         self.tail += n
@@ -110,6 +129,8 @@ class Window(Side):
         self.horizon = horizon
         head = self._time.first_alive(self.head, self.tail, horizon)
         gone, self.head = head - self.head, head
+        for wide in self._wides:
+            wide.expire(head)
         for index in self.indexes.values():
             index.expire(horizon)
         if 8 * (len(self) + FIRST_ROWS) < self._time.capacity:
@@ -120,6 +141,11 @@ class Window(Side):
         """Codes of a key that rows of the window have; -1 among them."""
         codes: Codes = self._codes[key].get(self.head, len(self))
         return codes
+
+    def mark_items(self, wide: int, live: NDArray[np.uint8]) -> None:
+        """Set ``live`` of every code of an item that rows of the window have."""
+        weighted = self.spec.wides[wide].form == "weighted"
+        mark_codes(*self.wide_view(wide), self.head, self.tail, weighted, live)
 
     def sweep(self) -> None:
         """Drop expired rows for good, and composite keys that no row has any more."""

@@ -15,6 +15,8 @@ cdef extern from "hop.h" nogil:
         const int64_t *to
         const int64_t *bound
         int64_t stride
+        int64_t **row
+        void *asker
     ctypedef struct Cursor:
         int64_t probe
         int64_t part
@@ -29,6 +31,7 @@ cdef extern from "hop.h" nogil:
         int64_t *bound
     ctypedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out) noexcept
     ctypedef void (*Aim)(void *index, int64_t n, int64_t *lo, int64_t *hi) noexcept
+    ctypedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs) noexcept
     int64_t sortable(double value)
     double from_sortable(int64_t key)
     int64_t add_saturated(int64_t a, int64_t b)
@@ -40,6 +43,15 @@ cdef class Index:
     cdef Aim aim
     cdef bint binds
     cdef void *state
+
+
+cdef class Asker:
+    cdef void *asker
+
+
+cdef class PairFilter:
+    cdef Keep keep
+    cdef void *filter
 
 
 cdef int out_of_memory(const char *what, int64_t n) except -1 nogil

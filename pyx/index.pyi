@@ -18,3 +18,9 @@ class Index:
     ) -> None: ...
     def expire(self, horizon: int) -> None: ...  # int64_t
     def sweep(self) -> Any: ...  # None, or of key codes: one byte per code, still there
+
+@disjoint_base
+class Asker: ...
+
+@disjoint_base
+class PairFilter: ...

@@ -39,3 +39,11 @@ cdef class Index:
     def n_keys(self):
         """Keys of its own that only a sweep makes free again."""
         return 0
+
+
+cdef class Asker:
+    """What an index must know of one hop that asks it, and its room to work in, at ``asker``."""
+
+
+cdef class PairFilter:
+    """A test of candidate pairs: calls ``keep`` with ``filter``, which stays where it is."""

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 from windjoin.pyx.column import ColumnView
-from windjoin.pyx.index import Index
+from windjoin.pyx.index import Asker, Index
 from windjoin.pyx.keys import KeySpace
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output
@@ -29,6 +29,7 @@ class Pipeline:
         codes: Sequence[tuple[int, ColumnView]] = (),  # int32 columns
         spaces: Sequence[KeySpace] = (),  # one less than codes
         ranges: Sequence[tuple[int, tuple[Any, ...]]] = (),  # by value, 16 at most
+        asker: Asker | None = None,
         filters: Sequence[tuple[Any, ...]] = (),
     ) -> None: ...
     def run_range(self, first: int, last: int, out: Output) -> None: ...  # int64_t

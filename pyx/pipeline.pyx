@@ -13,7 +13,8 @@ import numpy as np
 
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.index cimport (
-    SLACK, Aim, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory,
+    SLACK, Aim, Asker, Column, Cursor, Index, Keep, PairFilter, Pairs, Probe, Serve,
+    add_saturated, out_of_memory,
 )
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
@@ -66,6 +67,7 @@ cdef enum FilterKind:
     COMPARISON
     FUNCTION
     CALLBACK
+    PAIRS
 
 OPERATIONS = {
     "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL, "!=": NOT_EQUAL,
@@ -79,6 +81,9 @@ cdef struct Filter:
     int n_operands
     int operand_stream[MOST_OPERANDS]
     const Column *operand[MOST_OPERANDS]
+    Keep keep
+    void *state
+    int stream
     PyObject *callback  # (evaluate, streams), kept alive by the pipeline
     int64_t seen
     int64_t kept
@@ -93,6 +98,7 @@ cdef struct Hop:
     int n_ranges
     int range_value[MOST_CONDITIONS]  # which value of the index it bounds
     Comparison range[MOST_CONDITIONS]
+    void *asker
     int n_codes
     int code_stream[MOST_CODES]
     const Column *code[MOST_CODES]
@@ -167,16 +173,18 @@ cdef class Pipeline:
 
     def add_hop(
         self, int stream, int64_t window, Index index,
-        codes=(), spaces=(), ranges=(), filters=(),
+        codes=(), spaces=(), ranges=(), asker=None, filters=(),
     ):
         """Probe ``index`` of a stream.
 
         codes: (stream, int32 ColumnView) of each part of the key
         spaces: KeySpace of each further part
         ranges: (value of the index, comparison that bounds it as in ``filters``), by value
+        asker: Asker of an index that compares whole rows
         filters:
             ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
-            ("function", address, [(stream, ColumnView), ...]) or ("callback", evaluate, streams)
+            ("function", address, [(stream, ColumnView), ...]), ("pairs", bound stream, PairFilter)
+            or ("callback", evaluate, streams)
         """
         cdef Hop *hop = self.hops + self.n_hops
         cdef int k
@@ -188,7 +196,9 @@ cdef class Pipeline:
         hop.aim = index.aim
         hop.binds = index.binds
         hop.index = index.state
-        self._alive.append((index, codes, spaces, ranges, filters))
+        self._alive.append((index, codes, spaces, ranges, asker, filters))
+        if asker is not None:
+            hop.asker = (<Asker?>asker).asker
         hop.n_codes = len(codes)
         for k in range(hop.n_codes):
             hop.code_stream[k] = codes[k][0]
@@ -249,6 +259,11 @@ cdef class Pipeline:
                 for k in range(place.n_operands):
                     place.operand_stream[k] = parts[1][k][0]
                     place.operand[k] = &(<ColumnView?>parts[1][k][1]).column
+            elif kind == "pairs":
+                place.kind = PAIRS
+                place.stream = parts[0]
+                place.keep = (<PairFilter?>parts[1]).keep
+                place.state = (<PairFilter>parts[1]).filter
             else:
                 place.kind = CALLBACK
                 self._alive.append(parts)
@@ -445,6 +460,8 @@ cdef class Pipeline:
         probe.from_ = hop.from_
         probe.to = hop.to
         probe.stride = self.block
+        probe.row = block.row
+        probe.asker = hop.asker
 
     cdef int _filter(self, Hop *hop, Partials *block) except -1 nogil:
         cdef int f
@@ -458,6 +475,8 @@ cdef class Pipeline:
                 keep_comparison(&one.comparison, block, &hop.pairs)
             elif one.kind == FUNCTION:
                 self._call_function(one, hop, block)
+            elif one.kind == PAIRS:
+                one.keep(one.state, block.row[one.stream], &hop.pairs)
             else:
                 with gil:
                     self._call_back(one, hop, block)

@@ -15,7 +15,7 @@ CATALOGUE = ROOT / "docs" / "errors.md"
 MODEL = (
     "durations", "expressions", "streams", "query", "constants", "checking", "pairs", "evaluate",
     "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
-    "session", "watermarks",
+    "session", "watermarks", "similarity", "measures", "wides",
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()

@@ -110,7 +110,7 @@ def test_every_compiled_module_has_a_stub() -> None:
 
 def test_only_guarded_code_knows_the_processor() -> None:
     """Intrinsics stand between ``#ifdef WINDJOIN_X86`` and its end, so that any CPU can compile."""
-    for header in (ROOT / "pyx").glob("*.h"):
+    for header in (ROOT / "pyx").glob("*.[hi]*"):
         depth: list[bool] = []
         for number, line in enumerate(header.read_text().splitlines(), 1):
             word = line.strip()

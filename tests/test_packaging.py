@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCES = {".pyx", ".pxd", ".c", ".cpp", ".h", ".o"}
+SOURCES = {".pyx", ".pxd", ".c", ".cpp", ".h", ".inc", ".o"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 

@@ -26,8 +26,8 @@ class LengthGap:
                 raise SchemaError(f"`{node!r}`: {arrow} is not a list")
         return INTEGER
 
-    def evaluate(self, node: PairFunction, left: Any, right: Any) -> Values:
-        sizes = [np.asarray(pc.list_value_length(side)) for side in (left, right)]
+    def evaluate(self, node: PairFunction, fetch: Any) -> Values:
+        sizes = [np.asarray(pc.list_value_length(fetch(side))) for side in node.parts]
         return Values(INTEGER, (sizes[0] - sizes[1]).astype(np.int64))
 
 

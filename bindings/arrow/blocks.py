@@ -166,7 +166,8 @@ class _Block:
                 end = _before(rows.time, high + 1)
             starts.append(begin)
             columns = [column[begin:end] for column in rows.columns]
-            slices.append(Rows(rows.time[begin:end], columns, rows.part(begin, end)))
+            wides = rows.part_wides(begin, end)
+            slices.append(Rows(rows.time[begin:end], columns, rows.part(begin, end), wides))
         if not all(len(one) for one in slices):
             return [np.empty(0, np.int64) for _ in slices]
         spec = self.joined.spec_with(self._sliced(starts))

@@ -30,7 +30,9 @@ from windjoin.kernels.spec import (
     Operand,
     Predicate,
     Rows,
+    Similarity,
     StreamSpec,
+    Wide,
 )
 from windjoin.output import Fetch
 
@@ -64,6 +66,7 @@ class Side:
     streams: tuple[int, ...]
     columns: list[Place]
     keys: list[Place]
+    wides: list[Place]
 
 
 class Hop:
@@ -89,11 +92,15 @@ class Hop:
     def _side(self, streams: tuple[int, ...], positions: list[int]) -> Side:
         columns: dict[Place, None] = {}
         keys: dict[Place, None] = {}
+        wides: dict[Place, None] = {}
         for position in positions:
             predicate = self.query.spec.predicates[position]
             if isinstance(predicate, (Equal, NotEqual)):
                 for key in (predicate.left, predicate.right):
                     keys[key.stream, key.key] = None
+            elif isinstance(predicate, Similarity):
+                for wide in (predicate.left, predicate.right):
+                    wides[wide.stream, wide.column] = None
             elif not isinstance(predicate, Opaque):
                 for operand in _operands(predicate):
                     columns[operand.stream, operand.column] = None
@@ -101,6 +108,7 @@ class Hop:
             streams,
             [place for place in columns if place[0] in streams],
             [place for place in keys if place[0] in streams],
+            [place for place in wides if place[0] in streams],
         )
 
     # -- what a block needs ----------------------------------------------------------------
@@ -117,11 +125,12 @@ class Hop:
         columns = [parts[stream].columns[column] for stream, column in side.columns]
         columns.append(latest if number else until)
         keys = [parts[stream].keys[key] for stream, key in side.keys]
+        wides = [parts[stream].wides[wide] for stream, wide in side.wides]
         usable: Bools | None = None
         for part in parts.values():
             if part.usable is not None:
                 usable = part.usable if usable is None else usable & part.usable
-        return Prepared(Rows(latest, columns, keys, usable=usable))
+        return Prepared(Rows(latest, columns, keys, wides, usable))
 
     def _members(self, number: int, stream: int, rows: pa.Table) -> pa.Table:
         names = self.plan.schema(stream).names
@@ -147,7 +156,8 @@ class Hop:
         dtypes = tuple(spec.streams[s].columns[column] for s, column in side.columns)
         forms = tuple(spec.streams[s].keys[key] for s, key in side.keys)
         spaces = tuple(spec.streams[s].spaces[key] for s, key in side.keys)
-        return StreamSpec(name, self.windows[number], (*dtypes, "int64"), forms, spaces)
+        wides = tuple(spec.streams[s].wides[wide] for s, wide in side.wides)
+        return StreamSpec(name, self.windows[number], (*dtypes, "int64"), forms, spaces, wides)
 
     def _number(self, stream: int) -> int:
         return int(stream == self.target)
@@ -157,6 +167,10 @@ class Hop:
         if isinstance(predicate, (Equal, NotEqual)):
             return replace(
                 predicate, left=self._key(predicate.left), right=self._key(predicate.right)
+            )
+        if isinstance(predicate, Similarity):
+            return replace(
+                predicate, left=self._wide(predicate.left), right=self._wide(predicate.right)
             )
         if isinstance(predicate, Function):
             return replace(predicate, operands=tuple(map(self._operand, predicate.operands)))
@@ -174,6 +188,10 @@ class Hop:
     def _key(self, key: Key) -> Key:
         number = self._number(key.stream)
         return Key(number, self.sides[number].keys.index((key.stream, key.key)), key.space)
+
+    def _wide(self, wide: Wide) -> Wide:
+        number = self._number(wide.stream)
+        return Wide(number, self.sides[number].wides.index((wide.stream, wide.column)))
 
     def members_fetch(self, fetch: Fetch) -> Fetch:
         """Columns of the streams, served from the two inputs."""

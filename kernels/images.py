@@ -1,0 +1,62 @@
+"""Images and other byte arrays near each other, through sums of their segments as a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.side import Side, Table
+from windjoin.kernels.similarity import asker, choices, group_cost
+from windjoin.kernels.spec import Similarity
+from windjoin.kernels.window import Arrivals, Window
+from windjoin.pyx.index import Index
+from windjoin.pyx.segments import ByteSegments
+
+MEASURES = ("bytes_l1", "bytes_l2", "mean_abs_diff", "hamming", "hamming_bits")
+PER_PROBE = 100.0  # nanoseconds
+PER_ROW = 1.0  # of a row that asks, once
+PER_BIT = 0.02
+PER_CANDIDATE = 2.0
+
+
+@dataclass(frozen=True)
+class Images(Access):
+    """Rows of the target whose bytes are near those of bound rows."""
+
+    predicates: tuple[Similarity, ...]  # on one column of the target
+    column: int
+
+    name: ClassVar[str] = "segment sums"
+
+    @classmethod
+    def options(cls, situation: Situation) -> Iterable[Images]:
+        for column, chosen in choices(situation, _index_of):
+            candidates, cost = group_cost(situation, chosen, PER_ROW, PER_BIT)
+            cost += PER_PROBE + PER_CANDIDATE * candidates
+            yield cls(situation.target, chosen, candidates, cost, chosen, column)
+
+    @property
+    def identity(self) -> Hashable:
+        return (self.name, self.target, self.column)
+
+    def load(self, table: Table) -> Index:
+        records = table.wides[self.column]
+        index: Index = ByteSegments.load((records.start, records.length), table.time, table.first)
+        return index
+
+    def start(self, window: Window) -> Index:
+        return ByteSegments()
+
+    def values(self, window: Window, arrivals: Arrivals) -> Any:
+        records = arrivals.wides[self.column]
+        return records.start, records.length
+
+    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
+        return {"asker": asker(self.predicates, self.target, sides)}
+
+
+def _index_of(p: Similarity) -> str | None:
+    """The sums bound differences from below: they help to find what is near."""
+    return Images.name if p.measure in MEASURES and p.operator in ("<", "<=") else None

@@ -1,0 +1,159 @@
+"""Wide columns (sets, vectors, bytes) as the kernels hold them: a start and a length per row.
+
+A start is an address; `Records.memory` keeps what it points at.  Reordering rows moves no content.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from windjoin.kernels.keys import new_space
+from windjoin.kernels.spec import (
+    I64,
+    ArrayColumn,
+    Bools,
+    BytesColumn,
+    JoinSpec,
+    Rows,
+    SetColumn,
+    WideSpec,
+)
+from windjoin.pyx.column import Ring
+from windjoin.pyx.keys import KeySpace, encode_dense
+from windjoin.pyx.records import set_records, weighted_records
+
+
+@dataclass(slots=True)
+class Records:
+    """Rows of one wide column."""
+
+    start: I64
+    length: NDArray[np.int32]
+    memory: tuple[Any, ...]
+
+    def take(self, at: Any) -> Records:
+        """Some of the rows, or all in another order."""
+        return Records(self.start[at], self.length[at], self.memory)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the rows keep alive."""
+        return sum(int(part.nbytes) for part in self.memory)
+
+
+class WideRings:
+    """A wide column of a live window: rings of starts and lengths, and what they point at."""
+
+    def __init__(self, capacity: int) -> None:
+        self.start = Ring(np.int64, capacity)
+        self.length = Ring(np.int32, capacity)
+        self.held = 0  # bytes
+        self._pushes: deque[tuple[int, Records]] = deque()  # (row after its last, records)
+
+    def put(self, row: int, records: Records) -> None:
+        """Store rows from ``row`` on; the caller has made room in the rings."""
+        self.start.put(row, records.start)
+        self.length.put(row, records.length)
+        if len(records.start):
+            self._pushes.append((row + len(records.start), records))
+            self.held += records.nbytes
+
+    def expire(self, head: int) -> None:
+        """Let go of pushes whose rows all lie before ``head``."""
+        while self._pushes and self._pushes[0][0] <= head:
+            self.held -= self._pushes.popleft()[1].nbytes
+
+
+def take_bytes(column: BytesColumn, rows: I64) -> BytesColumn:
+    """Some of the keys, or all in another order, by one vectorised copy."""
+    offsets, at = _gathered(column.offsets, rows)
+    return BytesColumn(offsets, column.data[at])
+
+
+def take_wide(column: SetColumn | ArrayColumn, rows: I64) -> SetColumn | ArrayColumn:
+    """Some of the rows, or all in another order, with their contents."""
+    offsets, at = _gathered(column.offsets, rows)
+    if isinstance(column, ArrayColumn):
+        return ArrayColumn(offsets, column.values[at])
+    items = column.items
+    taken = take_bytes(items, at) if isinstance(items, BytesColumn) else items[at]
+    valid = None if column.valid is None else column.valid[at]
+    return SetColumn(offsets, taken, valid, None if column.weights is None else column.weights[at])
+
+
+def _gathered(offsets: I64, rows: I64) -> tuple[I64, I64]:
+    """The offsets of some of the rows in a copy of their own, and where its values come from."""
+    lengths = offsets[rows + 1] - offsets[rows]
+    own = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=own[1:])
+    return own, np.repeat(offsets[rows] - own[:-1], lengths) + np.arange(own[-1])
+
+
+def encode_wides(spec: JoinSpec, rows: Sequence[Rows]) -> list[list[Records]]:
+    """Records of all wide columns of a batch, per stream."""
+    codes: dict[tuple[int, int], NDArray[np.int32]] = {}
+    spaces: dict[int, list[tuple[int, int]]] = {}
+    for s, stream in enumerate(spec.streams):
+        for number, wide in enumerate(stream.wides):
+            if wide.space >= 0:
+                spaces.setdefault(wide.space, []).append((s, number))
+    for places in spaces.values():
+        kind = spec.streams[places[0][0]].wides[places[0][1]].items
+        columns = [rows[s].wides[number] for s, number in places]
+        codes |= dict(zip(places, _encode_items(columns, kind), strict=True))
+    return [
+        [_records(column, codes.get((s, number))) for number, column in enumerate(stream.wides)]
+        for s, stream in enumerate(rows)
+    ]
+
+
+def live_records(
+    wides: Sequence[WideSpec],
+    columns: Sequence[SetColumn | ArrayColumn],
+    spaces: Mapping[int, KeySpace],
+    usable: Bools | None,
+) -> list[Records]:
+    """Records of the wide columns of one push, in memory of their own."""
+    made = []
+    for wide, column in zip(wides, columns, strict=True):
+        if isinstance(column, ArrayColumn):
+            first, last = int(column.offsets[0]), int(column.offsets[-1])
+            own = ArrayColumn(column.offsets - first, column.values[first:last].copy())
+            made.append(_records(own, None))
+            continue
+        valid = column.valid
+        if usable is not None:  # items of rows that can match nothing need no code
+            of_usable = np.repeat(usable, np.diff(column.offsets))
+            valid = of_usable if valid is None else valid & of_usable
+        made.append(_records(column, spaces[wide.space].encode(column.items, valid)))
+    return made
+
+
+def _encode_items(columns: Sequence[Any], kind: str) -> list[NDArray[np.int32]]:
+    if kind == "int64":
+        filled = [column.items for column in columns if len(column.items)]
+        low = min((int(items.min()) for items in filled), default=0)
+        high = max((int(items.max()) for items in filled), default=-1)
+        if high - low <= 4 * sum(map(len, filled)) + 1024:  # close together: no dictionary needed
+            return [encode_dense(column.items, low, column.valid) for column in columns]
+    space = new_space(kind)
+    return [space.encode(column.items, column.valid) for column in columns]
+
+
+def _records(column: SetColumn | ArrayColumn, codes: NDArray[np.int32] | None) -> Records:
+    if isinstance(column, ArrayColumn):
+        values = np.ascontiguousarray(column.values)
+        address = values.__array_interface__["data"][0]
+        start = address + column.offsets[:-1] * values.itemsize
+        return Records(start, np.diff(column.offsets).astype(np.int32), (values,))
+    assert codes is not None, "a set column has codes"
+    if column.weights is None:
+        start, length = set_records(column.offsets, codes)
+        return Records(start, length, (codes,))
+    start, length, memory = weighted_records(column.offsets, codes, column.weights)
+    return Records(start, length, (memory,))

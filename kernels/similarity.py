@@ -1,0 +1,133 @@
+"""Similarity of whole rows: what all its indexes and its filter share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from windjoin.kernels.access import Situation
+from windjoin.kernels.records import encode_wides
+from windjoin.kernels.side import Side
+from windjoin.kernels.spec import (
+    F64,
+    ArrayColumn,
+    BytesColumn,
+    JoinSpec,
+    Rows,
+    SetColumn,
+    Similarity,
+    StreamSpec,
+    Wide,
+    WideSpec,
+)
+from windjoin.pyx.blocks import GroupAsker
+from windjoin.pyx.column import ColumnView
+from windjoin.pyx.measures import MeasureFilter, measure_pairs
+
+MOST_PARTS = 4  # predicates that one index decides in one hop
+MeasureOf = tuple[str, bool, bool, str, float]  # name, of doubles, turned, operation, threshold
+
+
+def wide_sides(predicate: Similarity, target: int) -> tuple[Wide, Wide]:
+    """(bound column, column of the target)."""
+    if predicate.right.stream == target:
+        return predicate.left, predicate.right
+    return predicate.right, predicate.left
+
+
+def measure_of(predicate: Similarity, target: int, doubles: bool) -> MeasureOf:
+    """What `set_measure` wants, for bound rows that ask about rows of ``target``."""
+    turned = predicate.left.stream == target
+    return predicate.measure, doubles, turned, predicate.operator, predicate.threshold
+
+
+def as_measure_filter(
+    predicate: Similarity, target: int, sides: Sequence[Side]
+) -> tuple[str, int, MeasureFilter]:
+    """What `Pipeline.add_hop` wants of a similarity that no index decides."""
+    return (
+        "pairs",
+        wide_sides(predicate, target)[0].stream,
+        MeasureFilter(*asked(predicate, target, sides)),
+    )
+
+
+def measure_columns(
+    measure: str, left: SetColumn | ArrayColumn, right: SetColumn | ArrayColumn
+) -> F64:
+    """The exact measure of row i of ``left`` and row i of ``right``; NaN where there is none."""
+    wides = [_wide_spec(column) for column in (left, right)]
+    streams = tuple(StreamSpec("", 0, wides=(wide,)) for wide in wides)
+    none = np.empty(0, np.int64)
+    records = encode_wides(JoinSpec(streams, ()), [Rows(none, wides=[c]) for c in (left, right)])
+    views = [(ColumnView(one.start, 0), ColumnView(one.length, 0)) for (one,) in records]
+    rows = np.arange(len(left.offsets) - 1)
+    doubles = wides[0].form == "float64"
+    asked_for = (measure, doubles, False, "<=", 0.0)
+    return measure_pairs(asked_for, views[0], views[1], rows, rows)
+
+
+def _wide_spec(column: SetColumn | ArrayColumn) -> WideSpec:
+    if isinstance(column, ArrayColumn):
+        form: Any = str(column.values.dtype)
+        return WideSpec(form)
+    items: Any = "bytes" if isinstance(column.items, BytesColumn) else "int64"
+    return WideSpec("set" if column.weights is None else "weighted", items, 0)
+
+
+def asked(predicate: Similarity, target: int, sides: Sequence[Side]) -> tuple[Any, Any, Any]:
+    """The measure, and the views of the rows that ask and of those asked about."""
+    bound, own = wide_sides(predicate, target)
+    doubles = sides[own.stream].spec.wides[own.column].form == "float64"
+    return (
+        measure_of(predicate, target, doubles),
+        sides[bound.stream].wide_view(bound.column),
+        sides[own.stream].wide_view(own.column),
+    )
+
+
+def asker(predicates: Sequence[Similarity], target: int, sides: Sequence[Side]) -> GroupAsker:
+    """What an index must know of a hop that asks for all of ``predicates``."""
+    parts = []
+    for predicate in predicates:
+        bound = sides[wide_sides(predicate, target)[0].stream]
+        number = wide_sides(predicate, target)[0].stream
+        windows = bound.spec.window, sides[target].spec.window
+        parts.append((number, bound.time_view, *windows, asked(predicate, target, sides)))
+    return GroupAsker(parts)
+
+
+def choices(
+    situation: Situation, index_of: Callable[[Similarity], Hashable]
+) -> Iterator[tuple[int, tuple[Similarity, ...]]]:
+    """(column of the target, predicates on it that one index decides): each alone, and together.
+
+    ``index_of`` names the index that decides a predicate; None: there is none.
+    """
+    alike: dict[Hashable, list[Similarity]] = {}
+    for p in situation.predicates:
+        kind = index_of(p) if isinstance(p, Similarity) else None
+        if isinstance(p, Similarity) and kind is not None:
+            column = wide_sides(p, situation.target)[1].column
+            alike.setdefault((kind, column), []).append(p)
+    for found in alike.values():
+        column = wide_sides(found[0], situation.target)[1].column
+        for p in found:
+            yield column, (p,)
+        if len(found) > 1:
+            yield column, tuple(found[:MOST_PARTS])
+
+
+def group_cost(
+    situation: Situation, predicates: Sequence[Similarity], per_row: float, per_bit: float
+) -> tuple[float, float]:
+    """(candidates, nanoseconds) per partial result of an index that answers rows, not partials."""
+    candidates, cost = situation.window_rows, per_bit * situation.window_rows
+    for p in predicates:
+        stream = wide_sides(p, situation.target)[0].stream
+        asking = situation.statistics.rows[stream] or situation.partials
+        candidates *= situation.statistics.share(p)
+        again = min(1.0, asking / max(situation.partials, 1.0))
+        cost += per_row * situation.window_rows * again
+    return candidates, cost

@@ -1,0 +1,71 @@
+"""Vectors near each other (or far apart), through tiles of many probes against many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.side import Side, Table
+from windjoin.kernels.similarity import asker, choices, group_cost
+from windjoin.kernels.spec import Similarity
+from windjoin.kernels.window import Arrivals, Window
+from windjoin.pyx.index import Index
+from windjoin.pyx.tiles import VectorTiles
+
+MEASURES = ("l2", "l1", "linf", "dot", "cosine")
+PER_PROBE = 100.0  # nanoseconds
+PER_ROW = 0.5  # of a row that asks, once
+PER_BIT = 0.02
+PER_CANDIDATE = 2.0
+
+
+@dataclass(frozen=True)
+class Vectors(Access):
+    """Rows of the target whose vector stands as asked to those of bound rows."""
+
+    predicates: tuple[Similarity, ...]  # one measure, one column of the target
+    column: int
+    doubles: bool
+
+    name: ClassVar[str] = "vector tiles"
+
+    @classmethod
+    def options(cls, situation: Situation) -> Iterable[Vectors]:
+        wides = situation.spec.streams[situation.target].wides
+        for column, chosen in choices(situation, _index_of):
+            candidates, cost = group_cost(situation, chosen, PER_ROW, PER_BIT)
+            cost += PER_PROBE + PER_CANDIDATE * candidates
+            doubles = wides[column].form == "float64"
+            yield cls(situation.target, chosen, candidates, cost, chosen, column, doubles)
+
+    @property
+    def identity(self) -> Hashable:
+        return (self.name, self.target, self.column, self.predicates[0].measure)
+
+    def load(self, table: Table) -> Index:
+        records = table.wides[self.column]
+        index: Index = VectorTiles.load(
+            self.predicates[0].measure,
+            self.doubles,
+            (records.start, records.length),
+            table.time,
+            table.first,
+        )
+        return index
+
+    def start(self, window: Window) -> Index:
+        return VectorTiles(self.predicates[0].measure, self.doubles)
+
+    def values(self, window: Window, arrivals: Arrivals) -> Any:
+        records = arrivals.wides[self.column]
+        return records.start, records.length
+
+    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
+        return {"asker": asker(self.predicates, self.target, sides)}
+
+
+def _index_of(p: Similarity) -> str | None:
+    """Tiles hold vectors in a form of their own for each measure."""
+    return p.measure if p.measure in MEASURES and p.operator not in ("==", "!=") else None

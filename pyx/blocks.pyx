@@ -1,0 +1,123 @@
+"""Rows in blocks: what the indexes of sets, vectors and images have in common.
+
+Unchecked: enter through ``kernels.similarity``.
+"""
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memmove
+
+from windjoin.pyx.column cimport ColumnView
+from windjoin.pyx.index cimport Asker, Index, out_of_memory
+from windjoin.pyx.measures cimport set_measure
+
+
+cdef class GroupAsker(Asker):
+    """The measures that a hop asks one index for, and room for the answers.
+
+    parts: for each measure (stream that asks, its times, its window, the target's window,
+        (measure, views of asking rows, views of the target's rows))
+    """
+
+    def __cinit__(self):
+        self.group = <Group *>calloc(1, sizeof(Group))
+        if self.group == NULL:
+            out_of_memory(b"a group of probes", 1)
+        self.asker = self.group
+
+    def __init__(self, parts):
+        cdef Part *part
+        self._alive = parts
+        for stream, time, own_window, target_window, asked in parts[:MOST_PARTS]:
+            part = self.group.part + self.group.n_parts
+            self.group.n_parts += 1
+            part.stream = stream
+            part.time = &(<ColumnView?>time).column
+            part.own_window = own_window
+            part.target_window = target_window
+            part.answers = <Answer *>malloc(MOST_ANSWERS * sizeof(Answer))
+            part.slot = <int32_t *>calloc(ANSWER_SLOTS, sizeof(int32_t))
+            if part.answers == NULL or part.slot == NULL:
+                out_of_memory(b"answers", MOST_ANSWERS)
+            set_measure(&part.measure, asked[0], asked[1], asked[2])
+
+    def __dealloc__(self):
+        cdef int k
+        if self.group != NULL:
+            for k in range(self.group.n_parts):
+                free(self.group.part[k].answers)
+                free(self.group.part[k].bits)
+                free(self.group.part[k].some)
+                free(self.group.part[k].slot)
+        free(self.group)
+
+
+cdef class BlockIndex(Index):
+    """Blocks in order of arrival; a subclass sets ``blocks`` and knows their content."""
+
+    def __dealloc__(self):
+        cdef int64_t b
+        for b in range(self.blocks.first, self.blocks.last):
+            free(self.blocks.block[b])
+        free(self.blocks.block)
+        free(self.blocks.content)
+
+    @property
+    def nbytes(self):
+        return self.held + 16 * self.blocks.room
+
+    def expire(self, int64_t horizon):
+        """Drop blocks whose last row is older; out of order, a block waits for those before it."""
+        cdef Blocks *all = self.blocks
+        while all.first < all.last and all.block[all.first].latest < horizon:
+            self.held -= sizeof(Block)
+            free(all.block[all.first])
+            self.free_content(all.content[all.first])
+            all.first += 1
+            all.version += 1
+        if all.first == all.last:
+            all.first = all.last = 0
+            all.ordered = True
+
+    def sweep(self):
+        return b""
+
+    cdef Block *room_for_one(self) except NULL nogil:
+        """The last block, with room for a row."""
+        cdef Blocks *all = self.blocks
+        if all.first == all.last or all.block[all.last - 1].n == BLOCK_ROWS:
+            self.add_block()
+        return all.block[all.last - 1]
+
+    cdef int add_block(self) except -1 nogil:
+        cdef Blocks *all = self.blocks
+        cdef int64_t room
+        cdef void *grown
+        if all.last == all.room and 2 * all.first > all.last:
+            memmove(all.block, all.block + all.first, (all.last - all.first) * sizeof(Block *))
+            memmove(all.content, all.content + all.first, (all.last - all.first) * sizeof(void *))
+            all.last -= all.first
+            all.first = 0
+        elif all.last == all.room:
+            room = 2 * all.room + 8
+            grown = realloc(all.block, room * sizeof(Block *))
+            if grown == NULL:
+                out_of_memory(b"blocks of rows", room)
+            all.block = <Block **>grown
+            grown = realloc(all.content, room * sizeof(void *))
+            if grown == NULL:
+                out_of_memory(b"blocks of rows", room)
+            all.content = <void **>grown
+            all.room = room
+        all.block[all.last] = <Block *>calloc(1, sizeof(Block))
+        if all.block[all.last] == NULL:
+            out_of_memory(b"blocks of rows", 1)
+        all.content[all.last] = self.new_content()
+        self.held += sizeof(Block)
+        all.last += 1
+        return 0
+
+    cdef void *new_content(self) except NULL nogil:
+        return NULL
+
+    cdef void free_content(self, void *content) noexcept nogil:
+        pass

@@ -1,0 +1,21 @@
+import numpy as np
+from numpy.typing import NDArray
+from windjoin.pyx.column import ColumnView
+
+def set_records(
+    offsets: NDArray[np.int64],  # const int64_t[::1], (n + 1,)
+    codes: NDArray[np.int32],  # int32_t[::1]: rearranged; negative: no item
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def weighted_records(
+    offsets: NDArray[np.int64],  # const int64_t[::1], (n + 1,)
+    codes: NDArray[np.int32],  # const int32_t[::1]; negative: no item
+    weights: NDArray[np.float64],  # const double[::1]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+def mark_codes(
+    starts: ColumnView,
+    lengths: ColumnView,
+    head: int,  # int64_t
+    tail: int,  # int64_t
+    weighted: bool,
+    live: NDArray[np.uint8],  # uint8_t[::1], by code, written
+) -> None: ...

@@ -1,0 +1,81 @@
+"""Rows of items to rows of codes: sorted, each item once, with weights or without.
+
+Unchecked: enter through ``kernels.records``.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+import numpy as np
+
+from windjoin.pyx.column cimport ColumnView
+from windjoin.pyx.index cimport out_of_memory
+
+
+cdef extern from "records.h" nogil:
+    ctypedef struct Item:
+        int32_t code
+        int32_t place
+        double weight
+    int64_t as_set(int32_t *codes, int64_t n)
+    int64_t as_weighted_set(Item *items, int64_t n, double *out)
+
+
+def set_records(const int64_t[::1] offsets, int32_t[::1] codes):
+    """Make sets of ``codes`` in place; (starts as addresses, lengths) of the rows."""
+    cdef int64_t i, n = offsets.shape[0] - 1
+    starts = np.empty(n, np.int64)
+    lengths = np.empty(n, np.int32)
+    cdef int64_t[::1] start = starts
+    cdef int32_t[::1] length = lengths
+    cdef int32_t *first = &codes[0] if codes.shape[0] else NULL
+    with nogil:
+        for i in range(n):
+            length[i] = <int32_t>as_set(first + offsets[i], offsets[i + 1] - offsets[i])
+            start[i] = <int64_t>(first + offsets[i])
+    return starts, lengths
+
+
+def weighted_records(
+    const int64_t[::1] offsets, const int32_t[::1] codes, const double[::1] weights
+):
+    """Weighted sets: (starts as addresses, lengths, the memory they lie in)."""
+    cdef int64_t i, k, size, used = 0, most = 0, n = offsets.shape[0] - 1
+    for i in range(n):
+        most = max(most, offsets[i + 1] - offsets[i])
+    starts = np.empty(n, np.int64)
+    lengths = np.empty(n, np.int32)
+    memory = np.empty(n + 2 * (offsets[n] - offsets[0]) + 1, np.float64)
+    cdef int64_t[::1] start = starts
+    cdef int32_t[::1] length = lengths
+    cdef double[::1] out = memory
+    cdef Item *items = <Item *>malloc((most + 1) * sizeof(Item))
+    if items == NULL:
+        out_of_memory(b"items of a row", most)
+    with nogil:
+        for i in range(n):
+            size = offsets[i + 1] - offsets[i]
+            for k in range(size):
+                items[k].code = codes[offsets[i] + k]
+                items[k].place = <int32_t>k
+                items[k].weight = weights[offsets[i] + k]
+            start[i] = <int64_t>&out[used]
+            length[i] = <int32_t>as_weighted_set(items, size, &out[used])
+            used += 1 + 2 * size
+    free(items)
+    return starts, lengths, memory
+
+
+def mark_codes(
+    ColumnView starts, ColumnView lengths, int64_t head, int64_t tail, bint weighted,
+    uint8_t[::1] live,
+):
+    """Set ``live`` of every code that rows [head, tail) have."""
+    cdef int64_t row, i, n
+    cdef const int32_t *codes
+    for row in range(head, tail):
+        n = (<const int32_t *>lengths.column.data)[row & lengths.column.mask]
+        codes = <const int32_t *>(<const int64_t *>starts.column.data)[row & starts.column.mask]
+        if weighted:
+            codes += 2 * (n + 1)
+        for i in range(n):
+            live[codes[i]] = 1
