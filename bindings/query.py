@@ -19,6 +19,7 @@ from windjoin.expressions import (
     Udf,
     Unary,
 )
+from windjoin.processor import check_isa
 from windjoin.streams import Stream
 
 if TYPE_CHECKING:
@@ -222,6 +223,7 @@ def join(
     >>> q.on, q.exclude_self
     ((a["k"] == b["k"], a["x"] < b["x"]), ((0, 1),))
     """
+    check_isa()
     _check_streams(streams)
     names = [stream.name for stream in streams]
     if closed not in ("both", "right"):

@@ -81,6 +81,11 @@ class Access(ABC):
         return self.covers
 
     @property
+    def decided(self) -> tuple[tuple[Key, Key], ...]:
+        """The equalities of keys that hold of every row the index proposes."""
+        return ()
+
+    @property
     def why(self) -> str:
         """For explain(): what spoke for it."""
         return (

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from windjoin.kernels.access import Access, Situation
 from windjoin.kernels.side import Codes, Side, Table
 from windjoin.kernels.spec import Equal, Key
+from windjoin.kernels.statistics import DERIVED_SHARE
 from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.keys import KeySpace, encode_pairs
@@ -44,9 +45,13 @@ class Equality(Access):
         for p in covers:
             candidates *= situation.statistics.share(p)
         if not covers:  # an equality that only follows from others
-            candidates *= 0.01
+            candidates *= DERIVED_SHARE
         cost = LOOKUP + PER_PART * (len(parts) - 1) + PER_CANDIDATE * candidates
         yield cls(situation.target, covers, candidates, cost, parts)
+
+    @property
+    def decided(self) -> tuple[tuple[Key, Key], ...]:
+        return self.parts
 
     @property
     def identity(self) -> Hashable:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
 
 from windjoin.kernels.access import Access, Situation, kinds
 from windjoin.kernels.spec import (
@@ -18,7 +18,7 @@ from windjoin.kernels.spec import (
     Predicate,
     Similarity,
 )
-from windjoin.kernels.statistics import Statistics
+from windjoin.kernels.statistics import DERIVED_SHARE, Statistics
 
 EXHAUSTIVE_UP_TO = 5  # streams; beyond, the cheapest next hop is taken
 PER_RESULT = 2.0  # nanoseconds
@@ -73,19 +73,23 @@ def streams_of(predicate: Predicate) -> frozenset[int]:
 class KeyClasses:
     """Keys that are known to be equal."""
 
-    def __init__(self) -> None:
-        self._class: dict[Key, set[Key]] = {}
+    def __init__(self, classes: Iterable[frozenset[Key]] = ()) -> None:
+        self._class = {key: members for members in classes for key in members}
 
-    def members(self, key: Key) -> set[Key]:
-        return self._class.setdefault(key, {key})
+    def members(self, key: Key) -> frozenset[Key]:
+        return self._class.get(key) or frozenset((key,))
 
-    def unite(self, left: Key, right: Key) -> None:
+    def unite(self, left: Key, right: Key) -> bool:
+        """Whether that is news."""
+        if right in self.members(left):
+            return False
         merged = self.members(left) | self.members(right)
         for key in merged:
             self._class[key] = merged
+        return True
 
-    def same(self, left: Key, right: Key) -> bool:
-        return right in self.members(left)
+    def classes(self) -> set[frozenset[Key]]:
+        return set(self._class.values())
 
 
 def best_order(spec: JoinSpec, statistics: Statistics, start: int | None = None) -> Order:
@@ -100,6 +104,8 @@ class _Search:
         self.spec = spec
         self.statistics = statistics
         self.closure = KeyClasses()
+        self._streams = {id(p): streams_of(p) for p in spec.predicates}
+        self._known: dict[frozenset[int], set[frozenset[Key]]] = {}
         for predicate in spec.predicates:
             if isinstance(predicate, Equal):
                 self.closure.unite(predicate.left, predicate.right)
@@ -132,110 +138,99 @@ class _Search:
         tied = [s for s in left if self._decidable(bound, s) or self._equalities(bound, s)]
         return tied or left
 
-    def _decidable(self, bound: tuple[int, ...], target: int) -> list[Predicate]:
-        now = frozenset((*bound, target))
-        return [p for p in self.spec.predicates if target in streams_of(p) and streams_of(p) <= now]
+    def _decidable(self, bound: tuple[int, ...], target: int) -> tuple[Predicate, ...]:
+        now = {*bound, target}
+        return tuple(
+            p
+            for p in self.spec.predicates
+            if target in self._streams[id(p)] and self._streams[id(p)] <= now
+        )
 
     def _equalities(self, bound: tuple[int, ...], target: int) -> tuple[tuple[Key, Key], ...]:
         """Keys of the target and bound keys equal to them; those the user wrote come first."""
-        written, derived = [], []
-        for predicate in self.spec.predicates:
-            if not isinstance(predicate, Equal):
-                continue
-            for key, other in (
-                (predicate.left, predicate.right),
-                (predicate.right, predicate.left),
-            ):
-                if key.stream != target:
-                    continue
-                if other.stream in bound:
-                    written.append((other, key))
-                derived += [
-                    (member, key) for member in self.closure.members(key) if member.stream in bound
-                ]
+        written: list[tuple[Key, Key]] = []
+        for p in self._decidable(bound, target):
+            if isinstance(p, Equal):
+                turned = p.left.stream == target
+                written.append((p.right, p.left) if turned else (p.left, p.right))
+        derived = [
+            (member, key)
+            for members in self.closure.classes()
+            for key in members
+            if key.stream == target
+            for member in members
+            if member.stream in bound
+        ]
         derived.sort(key=lambda pair: (pair[1].key, pair[0].stream, pair[0].key))
         return tuple(dict.fromkeys(written + derived))
 
     def _known_equal(self, bound: tuple[int, ...]) -> KeyClasses:
-        """What the hops so far have made sure of: every equality among bound streams."""
-        known = KeyClasses()
-        for left, right in combinations(bound, 2):
-            for predicate in self.spec.predicates:
-                if isinstance(predicate, Equal) and streams_of(predicate) == {left, right}:
-                    known.unite(predicate.left, predicate.right)
-            for key in self.closure._class:
-                if key.stream == left:
-                    for member in self.closure.members(key):
-                        if member.stream == right:
-                            known.unite(key, member)
-        return known
+        """What the hops so far have made sure of: every equality between two bound streams."""
+        streams = frozenset(bound)
+        if streams not in self._known:
+            reached = (
+                frozenset(key for key in members if key.stream in streams)
+                for members in self.closure.classes()
+            )
+            self._known[streams] = {r for r in reached if len({key.stream for key in r}) > 1}
+        return KeyClasses(self._known[streams])
 
     def _step(self, bound: tuple[int, ...], target: int, partials: float) -> Step:
-        spec, statistics = self.spec, self.statistics
-        windows = [spec.streams[s].window for s in bound]
-        width = spec.streams[target].window + min(windows) / max(len(bound), 1)
-        window_rows = statistics.rates[target] * max(width, 1)
-        if statistics.rows[target]:
-            window_rows = min(window_rows, statistics.rows[target])
-        predicates = tuple(self._decidable(bound, target))
+        predicates = self._decidable(bound, target)
+        equalities = self._equalities(bound, target)
+        rows = self._window_rows(bound, target)
         situation = Situation(
-            spec,
-            statistics,
-            bound,
-            target,
-            predicates,
-            self._equalities(bound, target),
-            partials,
-            window_rows,
+            self.spec, self.statistics, bound, target, predicates, equalities, partials, rows
         )
         choices = []
         for kind in kinds():
             for access in kind.options(situation):
-                left = self._filters(access, predicates, bound)
+                left = self._filters(access, situation)
                 cost = access.cost + sum(FILTER_COST[type(p)] * access.candidates for p in left[0])
                 choices.append((cost, access, left))
         cost, access, (filters, implied) = min(choices, key=lambda choice: choice[0])
-        kept = window_rows * statistics.share_of(
-            p
-            for p in predicates
-            if not (isinstance(p, Equal) and self._redundant(p, bound, access))
-        )
         distinct = tuple(
             a if b == target else b
-            for a, b in spec.distinct
+            for a, b in self.spec.distinct
             if target in (a, b) and (a in bound or b in bound)
         )
+        kept = rows * self._share(situation)
         return Step(
             target, access, filters, implied, distinct, partials, partials * kept, partials * cost
         )
 
-    def _redundant(self, predicate: Equal, bound: tuple[int, ...], access: Access) -> bool:
-        """Whether an equality follows from what is known and what the index decides."""
-        known = self._known_equal(bound)
-        for pair in getattr(access, "parts", ()):
-            known.unite(*pair)
-        return known.same(predicate.left, predicate.right)
+    def _window_rows(self, bound: tuple[int, ...], target: int) -> float:
+        """Rows of the target that a partial result meets, whatever their values."""
+        windows = [self.spec.streams[s].window for s in bound]
+        width = self.spec.streams[target].window + min(windows) / max(len(bound), 1)
+        rows = self.statistics.rates[target] * max(width, 1)
+        return min(rows, self.statistics.rows[target]) if self.statistics.rows[target] else rows
+
+    def _share(self, situation: Situation) -> float:
+        """Share of the rows that pass: every predicate but what follows from others."""
+        known = self._known_equal(situation.bound)
+        share = self.statistics.share_of(
+            p
+            for p in situation.predicates
+            if not isinstance(p, Equal) or known.unite(p.left, p.right)
+        )
+        for pair in situation.equalities:
+            if known.unite(*pair):
+                share *= DERIVED_SHARE
+        return share
 
     def _filters(
-        self, access: Access, predicates: tuple[Predicate, ...], bound: tuple[int, ...]
+        self, access: Access, situation: Situation
     ) -> tuple[tuple[Predicate, ...], tuple[tuple[Key, Key], ...]]:
         """Predicates still to be tested, cheap and selective ones first; derived equalities too."""
-        known = self._known_equal(bound)
-        for pair in getattr(access, "parts", ()):
+        known = self._known_equal(situation.bound)
+        for pair in access.decided:
             known.unite(*pair)
-        left = []
-        for p in predicates:
-            if p in access.covers:
-                continue
-            if isinstance(p, Equal):
-                if known.same(p.left, p.right):
-                    continue
-                known.unite(p.left, p.right)
-            left.append(p)
-        implied = []
-        for pair in self._equalities(bound, access.target):
-            if not known.same(*pair):
-                known.unite(*pair)
-                implied.append(pair)
+        left = [
+            p
+            for p in situation.predicates
+            if p not in access.covers and (not isinstance(p, Equal) or known.unite(p.left, p.right))
+        ]
+        implied = tuple(pair for pair in situation.equalities if known.unite(*pair))
         left.sort(key=lambda p: FILTER_COST[type(p)] / max(1 - self.statistics.share(p), 1e-3))
-        return tuple(left), tuple(implied)
+        return tuple(left), implied

@@ -26,6 +26,7 @@ from windjoin.kernels.spec import (
 
 SAMPLE_ROWS = 1024
 JOINT_ROWS = 256  # of each stream; all pairs of them are looked at
+DERIVED_SHARE = 0.01  # of pairs for which an equality holds that only follows from others
 # What to believe of a predicate that no data was seen for.
 UNSEEN = {
     Equal: 0.01,

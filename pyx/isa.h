@@ -28,14 +28,14 @@ static inline int isa_supported(void) {
     return ISA_PLAIN;
 }
 
-/* What the environment asks for; -1: nothing, -2: a word that is not known. */
+/* What the environment asks for; -1: nothing, or a word that cpu.pyx refuses. */
 static inline int isa_requested(void) {
     const char *word = getenv("WINDJOIN_ISA");
-    if (!word || !*word) return -1;
+    if (!word) return -1;
     if (!strcmp(word, "plain")) return ISA_PLAIN;
     if (!strcmp(word, "avx2")) return ISA_AVX2;
     if (!strcmp(word, "avx512")) return ISA_AVX512;
-    return -2;
+    return -1;
 }
 
 /* Decided once per module; cpu.pyx refuses a wrong request loudly. */

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 from collections import Counter
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from windjoin.pyx import cpu
 
 from tests.api import build, index_rows, table_rows
 from tests.cases import ROW, Case, tiny
@@ -199,16 +199,7 @@ def test_select_narrows_and_renames():
     assert result.to_pydict() == {"s1_k": [7, 8], "left": [0, 1]}
 
 
-def instruction_sets() -> list[str]:
-    """The code paths that this processor can run."""
-    if platform.machine() != "x86_64":
-        return ["plain"]
-    flags = set(Path("/proc/cpuinfo").read_text().partition("flags")[2].split())
-    levels = {"avx2": {"avx2"}, "avx512": {"avx512f", "avx512bw", "avx512vl", "avx512vbmi2"}}
-    return ["plain", *(name for name, needed in levels.items() if needed <= flags)]
-
-
-@pytest.mark.parametrize("isa", instruction_sets())
+@pytest.mark.parametrize("isa", cpu.supported())
 def test_results_do_not_depend_on_the_instruction_set(isa: str, tmp_path: Path):
     command = [sys.executable, "-W", "error", "-m", "tests.fuzz", "--cases", "12", "--seed", "7"]
     environment = {**os.environ, "WINDJOIN_ISA": isa}

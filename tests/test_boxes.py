@@ -15,8 +15,7 @@ import pyarrow as pa
 import pytest
 import windjoin as wj
 from numpy.typing import NDArray
-
-from tests.test_batch import instruction_sets
+from windjoin.pyx import cpu
 
 Columns = dict[str, NDArray[Any]]
 Pairs = NDArray[np.bool_]
@@ -182,7 +181,7 @@ def test_state_is_given_back_as_windows_move() -> None:
         assert max(sizes[20:]) <= max(sizes[:20])
 
 
-@pytest.mark.parametrize("isa", instruction_sets())
+@pytest.mark.parametrize("isa", cpu.supported())
 def test_results_do_not_depend_on_the_instruction_set(isa: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
     run = subprocess.run(

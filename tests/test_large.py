@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from windjoin.pyx import cpu
 
 from tests import large
-from tests.test_batch import instruction_sets
 
 
 @pytest.mark.parametrize("shape", list(large.shapes()))
@@ -18,7 +18,7 @@ def test_large_joins_equal_numpy(shape: tuple[str, int, tuple[int, int], int]) -
     assert min(large.compare(*shape)) > 100
 
 
-@pytest.mark.parametrize("isa", instruction_sets())
+@pytest.mark.parametrize("isa", cpu.supported())
 def test_large_joins_do_not_depend_on_the_instruction_set(isa: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.large"],
