@@ -130,6 +130,8 @@ class Lowering:
     def _function(self, typed: Typed, text: str) -> bool:
         if any(len(part.streams) != 1 for part in typed.parts):
             return False
+        if len(typed.parts) > spec.MOST_OPERANDS:
+            return False
         operands = tuple(
             self._operand(Recipe(part, "float64" if part.kind.family == "float" else "int64"))
             for part in typed.parts

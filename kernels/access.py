@@ -98,6 +98,7 @@ def kinds() -> tuple[type[Access], ...]:
     """All kinds of index, in the order in which explain() names them."""
     from windjoin.kernels.band import Band
     from windjoin.kernels.boxes import Boxes
+    from windjoin.kernels.calls import Calls
     from windjoin.kernels.equality import Equality
     from windjoin.kernels.images import Images
     from windjoin.kernels.inequality import Inequality
@@ -105,4 +106,4 @@ def kinds() -> tuple[type[Access], ...]:
     from windjoin.kernels.sets import Sets
     from windjoin.kernels.vectors import Vectors
 
-    return (Equality, Band, Boxes, Inequality, Sets, Vectors, Images, Scan)
+    return (Equality, Band, Boxes, Inequality, Calls, Sets, Vectors, Images, Scan)

@@ -1,8 +1,10 @@
-"""A user's scalar function as a mask over a block of candidates, compiled by Numba.
+"""A user's scalar function as a mask over a block of rows, compiled by Numba.
 
 The loop over the block is compiled around the function and called by address, so a call costs a
-fraction of a nanosecond per pair and needs no GIL.  Compiled code is kept on disk under a name made
-from the content of the function: it is compiled once per machine, not once per process.
+fraction of a nanosecond per pair and needs no GIL.  A *scan* goes over the rows of a window as they
+lie, all against one partial result; a *mask* over candidates whose operands were gathered.
+Compiled code is kept on disk under a name made from the content of the function: it is compiled
+once per machine, not once per process.
 """
 
 from __future__ import annotations
@@ -20,15 +22,23 @@ from typing import Any
 
 from windjoin.kernels.spec import Dtype, Function
 
-_TEMPLATE = '''"""Mask of a windjoin function over a block of candidates."""
+_MASK = '''"""Mask of a windjoin function over a block of candidates."""
 
 
 def mask(n, stride, ints, reals, out):
     for i in range(n):
         out[i] = 1 if function({arguments}) else 0
 '''
+_SCAN = '''"""Mask of a windjoin function over the rows of a window, for one partial result."""
 
-_compiled: dict[tuple[str, tuple[Dtype, ...]], Any] = {}  # keeps the machine code alive
+
+def mask(n, stride, bound_ints, bound_reals, own_ints, own_reals, out):
+{bound}
+    for i in range(n):
+        out[i] = 1 if function({arguments}) else 0
+'''
+
+_compiled: dict[tuple[str, tuple[Dtype, ...], str], Any] = {}  # keeps the machine code alive
 _one_at_a_time = Lock()  # threads of one run ask for the same function
 
 
@@ -41,10 +51,38 @@ def compiled_mask(predicate: Function) -> int:
 
     Operand k of pair i lies at ``k * stride + i``.
     """
-    key = (fingerprint(predicate.function), predicate.dtypes)
+    arguments = ", ".join(
+        f"{_pointer('', dtype)}[{k} * stride + i]" for k, dtype in enumerate(predicate.dtypes)
+    )
+    return _address(predicate, _MASK.format(arguments=arguments), 1)
+
+
+def compiled_scan(predicate: Function, target: int) -> int:
+    """Address of a ``Scan`` (slices.h): operands of ``target`` are its rows', all others bound."""
+    arguments: list[str] = []
+    bound: list[str] = []
+    own = 0
+    for operand, dtype in zip(predicate.operands, predicate.dtypes, strict=True):
+        if operand.stream == target:
+            arguments.append(f"{_pointer('own_', dtype)}[{own} * stride + i]")
+            own += 1
+        else:
+            arguments.append(f"b{len(bound)}")
+            bound.append(f"    b{len(bound)} = {_pointer('bound_', dtype)}[{len(bound)}]")
+    source = _SCAN.format(arguments=", ".join(arguments), bound="\n".join(bound))
+    return _address(predicate, source, 2)
+
+
+def _pointer(prefix: str, dtype: Dtype) -> str:
+    return f"{prefix}{'reals' if dtype == 'float64' else 'ints'}"
+
+
+def _address(predicate: Function, source: str, inputs: int) -> int:
+    """Address of the compiled ``source`` around a function; inputs: pairs of pointers it takes."""
+    key = (fingerprint(predicate.function), predicate.dtypes, source)
     with _one_at_a_time:
         if key not in _compiled:
-            _compiled[key] = _compile(predicate, key[0])
+            _compiled[key] = _compile(predicate, key[0], source, inputs)
     address: int = _compiled[key].address
     return address
 
@@ -91,26 +129,16 @@ def _feed(digest: Any, value: Any, seen: set[int]) -> None:
         digest.update(f"{type(value).__qualname__}:{value!r}".encode())
 
 
-def _compile(predicate: Function, name: str) -> Any:
+def _compile(predicate: Function, name: str, source: str, inputs: int) -> Any:
     import numba
     from numba import types
 
-    arguments = ", ".join(
-        f"{'reals' if dtype == 'float64' else 'ints'}[{k} * stride + i]"
-        for k, dtype in enumerate(predicate.dtypes)
-    )
     pointer: Any = types.CPointer
-    signature = types.void(
-        types.int64,
-        types.int64,
-        pointer(types.int64),
-        pointer(types.float64),
-        pointer(types.uint8),
-    )
+    either = (pointer(types.int64), pointer(types.float64))
+    signature = types.void(types.int64, types.int64, *either * inputs, pointer(types.uint8))
     function = predicate.function
     if not hasattr(function, "py_func"):
         function = numba.njit(error_model="numpy")(function)
-    source = _TEMPLATE.format(arguments=arguments)
     full_name = (
         f"mask_{hashlib.sha256((name + source + numba.__version__).encode()).hexdigest()[:32]}"
     )

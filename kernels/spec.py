@@ -28,6 +28,7 @@ Dtype = Literal["int64", "float64"]
 Operator = Literal["<", "<=", ">", ">=", "!="]
 MeasureOperator = Literal["<", "<=", ">", ">=", "==", "!="]
 WideForm = Literal["set", "weighted", "float32", "float64", "uint8"]
+MOST_OPERANDS = 32  # of a `Function`
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,10 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A user's scalar function of operands of any number of streams, true where it returns true."""
+    """A user's scalar function of operands of any number of streams, true where it returns true.
+
+    It has MOST_OPERANDS at most; one of more is `Opaque`.
+    """
 
     function: Callable[..., Any]
     operands: tuple[Operand, ...]

@@ -19,7 +19,8 @@ typedef struct {
     const int64_t *lo;
     const int64_t *hi;
     const int32_t *code; /* equality: key code, -1 matches nothing */
-    const int64_t *from; /* band, inequality: from <= value <= to, floats as sortable() */
+    const int64_t *from; /* band, inequality: from <= value <= to, floats as sortable();
+                            function: its bound operands, as they are */
     const int64_t *to;
     const int64_t *bound; /* row number of the only stream bound so far, for Pairs.bound */
     int64_t stride; /* the range of value v of probe i lies at v * stride + i */

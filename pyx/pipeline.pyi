@@ -29,6 +29,7 @@ class Pipeline:
         codes: Sequence[tuple[int, ColumnView]] = (),  # int32 columns
         spaces: Sequence[KeySpace] = (),  # one less than codes
         ranges: Sequence[tuple[int, tuple[Any, ...]]] = (),  # by value, 16 at most
+        operands: Sequence[tuple[int, ColumnView]] = (),  # of a function, 32 at most
         asker: Asker | None = None,
         filters: Sequence[tuple[Any, ...]] = (),
     ) -> None: ...

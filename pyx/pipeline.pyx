@@ -99,6 +99,9 @@ cdef struct Hop:
     int range_value[MOST_CONDITIONS]  # which value of the index it bounds
     Comparison range[MOST_CONDITIONS]
     void *asker
+    int n_operands
+    int operand_stream[MOST_OPERANDS]
+    const Column *operand[MOST_OPERANDS]
     int n_codes
     int code_stream[MOST_CODES]
     const Column *code[MOST_CODES]
@@ -173,7 +176,7 @@ cdef class Pipeline:
 
     def add_hop(
         self, int stream, int64_t window, Index index,
-        codes=(), spaces=(), ranges=(), asker=None, filters=(),
+        codes=(), spaces=(), ranges=(), operands=(), asker=None, filters=(),
     ):
         """Probe ``index`` of a stream.
 
@@ -181,6 +184,7 @@ cdef class Pipeline:
         spaces: KeySpace of each further part
         ranges: (value of the index, comparison that bounds it as in ``filters``), by value
         asker: Asker of an index that compares whole rows
+        operands: (stream, ColumnView) of each value that a function of the index takes
         filters:
             ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
             ("function", address, [(stream, ColumnView), ...]), ("pairs", bound stream, PairFilter)
@@ -196,7 +200,7 @@ cdef class Pipeline:
         hop.aim = index.aim
         hop.binds = index.binds
         hop.index = index.state
-        self._alive.append((index, codes, spaces, ranges, asker, filters))
+        self._alive.append((index, codes, spaces, ranges, operands, asker, filters))
         if asker is not None:
             hop.asker = (<Asker?>asker).asker
         hop.n_codes = len(codes)
@@ -215,6 +219,11 @@ cdef class Pipeline:
         hop.lo = <int64_t *>_room(self.block, 8)
         hop.hi = <int64_t *>_room(self.block, 8)
         values = hop.range_value[hop.n_ranges - 1] + 1 if hop.n_ranges else 0
+        hop.n_operands = len(operands)
+        for k in range(hop.n_operands):
+            hop.operand_stream[k] = operands[k][0]
+            hop.operand[k] = &(<ColumnView?>operands[k][1]).column
+        values = max(values, hop.n_operands)
         hop.from_ = <int64_t *>_room(self.block * values, 8)
         hop.to = <int64_t *>_room(self.block * values, 8)
         hop.codes = <int32_t *>_room(self.block, 4)
@@ -451,6 +460,11 @@ cdef class Pipeline:
                 narrow_ranges(&hop.range[part], block, hop.from_ + i, hop.to + i)
             else:
                 value_ranges(&hop.range[part], block, hop.from_ + i, hop.to + i)
+        for part in range(hop.n_operands):
+            gather_operand(
+                hop.operand[part], block.row[hop.operand_stream[part]], NULL, block.n,
+                hop.from_ + part * self.block,
+            )
         if hop.aim != NULL:
             hop.aim(hop.index, block.n, hop.lo, hop.hi)
         probe.n = block.n

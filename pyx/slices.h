@@ -2,12 +2,13 @@
  *
  * Slices lie in time order and do not overlap but at equal borders.  With values, rows [0, sorted) of
  * a slice are sorted by value and the few that came since are looked at one by one; without, every
- * row is proposed whose time fits.
+ * row is proposed whose time fits, and which the user's function lets pass if there is one.
  */
 #ifndef WINDJOIN_SLICES_H
 #define WINDJOIN_SLICES_H
 #include <stdlib.h>
 
+#include "compress.h"
 #include "hop.h"
 #include "isa.h"
 #include "sort.h"
@@ -17,12 +18,22 @@ typedef struct {
     int64_t earliest, latest;
     int64_t length, capacity, sorted;
     int64_t *time, *row, *value; /* value: NULL in a scan */
+    int64_t *operand;            /* of a function: column k from k * (capacity + SLACK) on */
+    int ordered;                 /* by time */
+    int64_t at, stop;            /* where the last window began and ended, if ordered */
 } Slice;
+
+/* A user's function over n rows: bound operands, then the row's own, column k from k * stride on; as
+ * integers and as doubles, whichever an operand is. */
+typedef void (*Scan)(int64_t n, int64_t stride, const void *bound_ints, const void *bound_reals,
+                     const void *own_ints, const void *own_reals, uint8_t *passed);
 
 typedef struct {
     Slice *slices;
     int64_t first, last; /* live ones: [first, last) */
     int64_t hint;
+    Scan function; /* NULL: no function */
+    int bound;     /* operands that partial results bring, as Probe.from */
 } Slices;
 
 /* First slice that may hold a row with time >= lo. */
@@ -146,6 +157,130 @@ static int slices_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *
             if (out->n >= out->capacity) return 0;
             if (!slices_one(all->slices + s, probe, i, cursor, out)) return 0;
             cursor->position = cursor->stop = 0;
+        }
+        cursor->part = 0;
+    }
+    return 1;
+}
+
+#define SCAN_ROWS 1024   /* of one call */
+#define SCAN_CALLS 16    /* then the pipeline may look for Ctrl-C */
+#define MOST_BOUND 32    /* operands */
+
+/* Rows [at, at + n) of a slice that passed; where it stopped because `out` is full, or -1. */
+#define SLICES_SCAN(ISA, TARGET)                                                                   \
+    TARGET static int64_t slices_passed_##ISA(const Slice *slice, const Probe *probe, int64_t i,   \
+                                              int64_t at, int64_t n, const uint8_t *passed,        \
+                                              Pairs *out) {                                        \
+        int64_t lo = probe->lo[i], hi = probe->hi[i];                                              \
+        for (int64_t k = 0; k < n; k += 64) {                                                      \
+            uint64_t bits = passed_##ISA(passed + k);                                              \
+            while (bits) {                                                                         \
+                int from = __builtin_ctzll(bits) & ~7;                                             \
+                int64_t row = at + k + from;                                                       \
+                unsigned fits = (unsigned)(bits >> from) & 0xff;                                   \
+                if (out->n >= out->capacity) return row;                                           \
+                fits &= within_##ISA(slice->time + row, lo, hi);                                   \
+                compress_##ISA(slice->row + row, fits, out->row + out->n);                         \
+                if (out->time) compress_##ISA(slice->time + row, fits, out->time + out->n);        \
+                for (int j = 0; j < 8; j++) out->probe[out->n + j] = (int32_t)i;                   \
+                out->n += __builtin_popcount(fits);                                                \
+                bits &= ~((uint64_t)0xff << from);                                                 \
+            }                                                                                      \
+        }                                                                                          \
+        return -1;                                                                                 \
+    }
+
+/* 64 bytes, 0 or 1, as bits. */
+static inline uint64_t passed_plain(const uint8_t *passed) {
+    uint64_t bits = 0, eight;
+    for (int k = 0; k < 8; k++) {
+        memcpy(&eight, passed + 8 * k, 8);
+        if (!eight) continue; /* most of the time, where a function is worth calling */
+        for (int j = 0; j < 8; j++) bits |= (uint64_t)passed[8 * k + j] << (8 * k + j);
+    }
+    return bits;
+}
+
+SLICES_SCAN(plain, )
+#ifdef WINDJOIN_X86
+TARGET_AVX2 static inline uint64_t passed_avx2(const uint8_t *passed) {
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i a = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)passed), zero);
+    __m256i b = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(passed + 32)), zero);
+    return ~((uint64_t)(uint32_t)_mm256_movemask_epi8(a) |
+             (uint64_t)(uint32_t)_mm256_movemask_epi8(b) << 32);
+}
+
+TARGET_AVX512 static inline uint64_t passed_avx512(const uint8_t *passed) {
+    __m512i bytes = _mm512_loadu_si512(passed);
+    return _mm512_test_epi8_mask(bytes, bytes);
+}
+
+SLICES_SCAN(avx2, TARGET_AVX2)
+SLICES_SCAN(avx512, TARGET_AVX512)
+#endif
+
+static inline int64_t slices_passed(const Slice *slice, const Probe *probe, int64_t i, int64_t at,
+                                    int64_t n, const uint8_t *passed, Pairs *out) {
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) return slices_passed_avx512(slice, probe, i, at, n, passed, out);
+    if (isa_level() == ISA_AVX2) return slices_passed_avx2(slice, probe, i, at, n, passed, out);
+#endif
+    return slices_passed_plain(slice, probe, i, at, n, passed, out);
+}
+
+/* First i in [0, length) with value[i] >= wanted, near a place where it was before. */
+static inline int64_t slices_near(const int64_t *value, int64_t length, int64_t wanted,
+                                  int64_t before) {
+    int64_t step = 1, at = smaller(before, length);
+    if (at < length && value[at] < wanted) {
+        for (at++; at + step <= length && value[at + step - 1] < wanted; step *= 2) at += step;
+        return at + slices_search(value + at, smaller(step, length - at), wanted);
+    }
+    for (; at >= step && value[at - step] >= wanted; step *= 2) at -= step;
+    int64_t low = at >= step ? at - step : 0;
+    return low + slices_search(value + low, at - low, wanted);
+}
+
+/* Rows [at, stop) of a slice hold all whose time fits. */
+static inline void slices_fitting(Slice *slice, int64_t lo, int64_t hi) {
+    int64_t at = 0, stop = slice->length;
+    if (slice->ordered && slice->latest > hi)
+        stop = slices_near(slice->time, stop, hi + 1, slice->stop);
+    if (slice->ordered && slice->earliest < lo)
+        at = slices_near(slice->time, stop, lo, slice->at);
+    slice->at = at;
+    slice->stop = stop;
+}
+
+/* As slices_serve, through a function; cursor->position: row of the slice to go on with, from 1. */
+static int slices_scan(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {
+    Slices *all = index;
+    uint8_t passed[SCAN_ROWS + 64];
+    int64_t bound[MOST_BOUND], at;
+    int calls = 0;
+    for (; cursor->probe < probe->n; cursor->probe++) {
+        int64_t i = cursor->probe;
+        if (probe->lo[i] > probe->hi[i]) continue;
+        for (int v = 0; v < all->bound; v++) bound[v] = probe->from[v * probe->stride + i];
+        int64_t s = cursor->part ? cursor->part - 1 : slices_begin(all, probe->lo[i]);
+        for (; s < all->last && all->slices[s].earliest <= probe->hi[i]; s++) {
+            Slice *slice = all->slices + s;
+            slices_fitting(slice, probe->lo[i], probe->hi[i]);
+            for (at = cursor->position ? cursor->position - 1 : slice->at; at < slice->stop;
+                 at += SCAN_ROWS) {
+                int64_t n = smaller(slice->stop - at, SCAN_ROWS);
+                all->function(n, slice->capacity + SLACK, bound, bound, slice->operand + at,
+                              slice->operand + at, passed);
+                memset(passed + n, 0, 64);
+                int64_t full = slices_passed(slice, probe, i, at, n, passed, out);
+                if (full < 0 && ++calls < SCAN_CALLS) continue;
+                cursor->part = s + 1;
+                cursor->position = 1 + (full < 0 ? at + n : full);
+                return 0;
+            }
+            cursor->position = 0;
         }
         cursor->part = 0;
     }

@@ -1,10 +1,10 @@
 """Basic windows: the index of scans and, sorted by value, of inequalities and wide bands.
 
-Unchecked: enter through ``kernels.inequality`` and ``kernels.scan``.
+Unchecked: enter through ``kernels.inequality``, ``kernels.scan`` and ``kernels.calls``.
 """
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memmove, memset
+from libc.string cimport memcpy, memmove, memset
 
 from windjoin.pyx.index cimport SLACK, Cursor, Index, Pairs, Probe, out_of_memory
 
@@ -20,33 +20,55 @@ cdef extern from "slices.h" nogil:
         int64_t *time
         int64_t *row
         int64_t *value
+        int64_t *operand
+        int ordered
+    ctypedef void (*Scan)(
+        int64_t n, int64_t stride, const void *bound_ints, const void *bound_reals,
+        const void *own_ints, const void *own_reals, uint8_t *passed
+    ) noexcept
     ctypedef struct Slices:
         Slice *slices
         int64_t first
         int64_t last
         int64_t hint
+        Scan function
+        int bound
     int slices_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
+    int slices_scan(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
     void slices_sort(Slice *slice, int64_t *spare)
 
 
 cdef int64_t SORT_AT = 256  # unsorted rows that a slice may keep
 
+cdef enum:
+    MOST_OPERANDS = 32
+
 
 cdef class TimeSlices(Index):
-    """Rows in basic windows, sorted by value inside each if ``values`` are given."""
+    """Rows in basic windows, sorted by value inside each if ``values`` are given.
+
+    With a function, rows are proposed that it lets pass.
+    """
 
     cdef Slices all
     cdef int64_t room
     cdef int64_t length_of_slice
     cdef bint values
     cdef int64_t rows_room
+    cdef int operands
 
-    def __cinit__(self, int64_t length_of_slice, bint values):
+    def __cinit__(
+        self, int64_t length_of_slice, bint values, size_t function=0, int bound=0, int operands=0,
+    ):
         memset(&self.all, 0, sizeof(Slices))
         self.room = self.rows_room = 0
         self.length_of_slice = max(length_of_slice, 1)
         self.values = values
-        self.serve = slices_serve
+        self.operands = operands
+        assert 0 <= operands <= MOST_OPERANDS and 0 <= bound <= MOST_OPERANDS
+        self.all.function = <Scan>function
+        self.all.bound = bound
+        self.serve = slices_scan if function else slices_serve
         self.state = &self.all
 
     def __dealloc__(self):
@@ -72,22 +94,58 @@ cdef class TimeSlices(Index):
                 begin += rows_per_slice
         return self
 
+    @staticmethod
+    def load_operands(
+        columns, const int64_t[::1] times, int64_t rows_per_slice, size_t function, int bound,
+        int64_t first=0,
+    ):
+        """The same with columns that a function takes: int64, or doubles as their bits."""
+        cdef TimeSlices self = TimeSlices(1, False, function, bound, len(columns))
+        cdef int64_t n = times.shape[0], begin = 0, length, i, k
+        cdef const int64_t[::1] column
+        cdef Slice *piece
+        while begin < n:
+            length = min(rows_per_slice, n - begin)
+            piece = self._append_slice(begin)
+            self._need_rows(piece, length)
+            for i in range(begin, begin + length):
+                self._put(piece, times[i], first + i, 0)
+            for k in range(self.operands):
+                column = columns[k]
+                memcpy(piece.operand + k * (length + SLACK), &column[begin], 8 * length)
+            begin += length
+        return self
+
     @property
     def nbytes(self):
-        return self.room * <int64_t>sizeof(Slice) + self.rows_room * (24 if self.values else 16)
+        per_row = 16 + 8 * self.operands + (8 if self.values else 0)
+        return self.room * <int64_t>sizeof(Slice) + self.rows_room * per_row
 
     def insert(self, values, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows, mostly in time order; ``values``: sortable int64, or None in a scan."""
-        cdef const int64_t[::1] keys = values
+        """Add rows, mostly in time order.
+
+        values: sortable int64; None in a scan; a list of columns if a function takes any
+        """
+        cdef const int64_t[::1] keys = None if self.operands else values
+        cdef const int64_t[::1] column
+        cdef const int64_t *operand[MOST_OPERANDS]
         cdef int64_t i
+        cdef int k
         cdef Slice *piece
+        if times.shape[0] == 0:
+            return
+        for k in range(self.operands):
+            column = values[k]
+            operand[k] = &column[0]
         with nogil:
             for i in range(times.shape[0]):
                 piece = self._slice_of(times[i])
                 if piece.length == piece.capacity:
                     self._need_rows(piece, max(16, 2 * piece.capacity))
+                for k in range(self.operands):
+                    piece.operand[k * (piece.capacity + SLACK) + piece.length] = operand[k][i]
                 self._put(piece, times[i], rows[i], keys[i] if self.values else 0)
-                if piece.length - piece.sorted > max(SORT_AT, piece.sorted >> 1):
+                if self.values and piece.length - piece.sorted > max(SORT_AT, piece.sorted >> 1):
                     self._sort(piece)
 
     def expire(self, int64_t horizon):
@@ -106,6 +164,7 @@ cdef class TimeSlices(Index):
         piece.row[piece.length] = row
         if self.values:
             piece.value[piece.length] = value
+        piece.ordered = piece.ordered and time >= piece.latest if piece.length else 1
         piece.earliest = min(piece.earliest, time) if piece.length else time
         piece.latest = max(piece.latest, time) if piece.length else time
         piece.length += 1
@@ -153,8 +212,18 @@ cdef class TimeSlices(Index):
         piece.row = _grown(piece.row, n)
         if self.values:
             piece.value = _grown(piece.value, n)
+        if self.operands:
+            self._need_operands(piece, n)
         self.rows_room += n - piece.capacity + (0 if piece.capacity else SLACK)
         piece.capacity = n
+        return 0
+
+    cdef int _need_operands(self, Slice *piece, int64_t n) except -1 nogil:
+        """Columns lie one behind the other, so the last one moves first."""
+        cdef int64_t stride = n + SLACK, old = piece.capacity + SLACK, k
+        piece.operand = _grown(piece.operand, self.operands * stride)
+        for k in range(self.operands - 1, 0, -1):
+            memmove(piece.operand + k * stride, piece.operand + k * old, 8 * piece.length)
         return 0
 
     cdef int _sort(self, Slice *piece) except -1 nogil:
@@ -180,3 +249,4 @@ cdef void _free_slice(Slice *piece) noexcept nogil:
     free(piece.time)
     free(piece.row)
     free(piece.value)
+    free(piece.operand)

@@ -1,0 +1,74 @@
+"""A user's function as the index itself: called over the rows of a window as they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.functions import compiled_scan
+from windjoin.kernels.side import Side, Table
+from windjoin.kernels.spec import I64, Function, Operand
+from windjoin.kernels.window import Arrivals, Window
+from windjoin.pyx.index import Index
+from windjoin.pyx.slices import TimeSlices
+
+PER_PROBE = 60.0  # nanoseconds
+PER_ROW = 0.12
+PER_CANDIDATE = 1.5
+SLICES_PER_WINDOW = 4
+LEAST_ROWS = 1024  # of a slice: a call for few rows costs more per row
+
+
+@dataclass(frozen=True)
+class Calls(Access):
+    """Rows of the target that a function lets pass, given operands bound already."""
+
+    predicate: Function
+    rows_per_slice: int
+
+    name: ClassVar[str] = "scan by function"
+
+    @classmethod
+    def options(cls, situation: Situation) -> Iterable[Calls]:
+        rows = situation.window_rows
+        per_slice = int(min(max(rows, LEAST_ROWS), 1 << 16))
+        for p in situation.predicates:
+            if isinstance(p, Function):
+                candidates = rows * situation.statistics.share(p)
+                cost = PER_PROBE + rows * PER_ROW + candidates * PER_CANDIDATE
+                yield cls(situation.target, (p,), candidates, cost, p, per_slice)
+
+    @property
+    def identity(self) -> Hashable:
+        return (self.name, self.target, id(self.predicate))
+
+    @property
+    def own(self) -> tuple[Operand, ...]:
+        """Operands that the target's rows bring."""
+        return tuple(o for o in self.predicate.operands if o.stream == self.target)
+
+    @property
+    def bound(self) -> tuple[Operand, ...]:
+        """Operands that partial results bring."""
+        return tuple(o for o in self.predicate.operands if o.stream != self.target)
+
+    def load(self, table: Table) -> Index:
+        columns = [table.columns[o.column].view(np.int64) for o in self.own]
+        scan = compiled_scan(self.predicate, self.target)
+        return TimeSlices.load_operands(
+            columns, table.time, self.rows_per_slice, scan, len(self.bound), table.first
+        )
+
+    def start(self, window: Window) -> Index:
+        scan = compiled_scan(self.predicate, self.target)
+        length = window.spec.window // SLICES_PER_WINDOW
+        return TimeSlices(length, False, scan, len(self.bound), len(self.own))
+
+    def values(self, window: Window, arrivals: Arrivals) -> list[I64]:
+        return [arrivals.columns[o.column].view(np.int64) for o in self.own]
+
+    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
+        return {"operands": [(o.stream, sides[o.stream].view(o.column)) for o in self.bound]}
