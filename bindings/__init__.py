@@ -1,6 +1,7 @@
 """Exact windowed joins of any number of streams on any predicate, on Arrow data."""
 
 from windjoin.errors import (
+    ClusterError,
     DataError,
     InputError,
     QueryError,
@@ -27,6 +28,7 @@ from windjoin.similarity import (
 from windjoin.streams import Stream, stream
 
 __all__ = [
+    "ClusterError",
     "DataError",
     "InputError",
     "Query",

@@ -37,6 +37,10 @@ class SessionError(WindjoinError, RuntimeError):
     """A session is used in a way it cannot be: after its end, or by two threads at a time."""
 
 
+class ClusterError(WindjoinError, RuntimeError):
+    """Hosts cannot do what was asked of them, or one of them failed: the message says where."""
+
+
 def quoted(names: Iterable[str]) -> str:
     """``'a', 'b' and 'c'``, for messages.
 

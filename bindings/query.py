@@ -61,6 +61,9 @@ class Query:
         tables: Mapping[str, Any],
         *,
         threads: int | None = None,
+        hosts: int | None = None,
+        strategy: str = "auto",
+        segment: Any = None,
         progress: ProgressOption = False,
         ordered: bool = False,
     ) -> pa.Table:
@@ -68,7 +71,12 @@ class Query:
 
         ``tables``: for each stream anything with ``__arrow_c_stream__`` (pyarrow, polars, pandas,
         DuckDB), a dictionary of columns, or the path of a Parquet, Arrow, CSV or JSON-lines file.
-        ``threads``: None takes what pays.  ``progress``: a bar, or a function of (done, in all).
+        ``threads``: None takes what pays.
+        ``hosts``: so many hosts in this process, each a thread with a part of the rows, do what
+        ``strategy`` says: "auto", "atr", "ctr", "psp", "groups" or "single"; to compare with, also
+        "atr-fixed", "ctr-random", and "random", which loses results and says how many.
+        ``segment``: the length of time that is routed as one; by default what suits.
+        ``progress``: a bar, or a function of (done, in all).
         ``ordered``: results by their time, then by their members (time, row) stream by stream.
 
         >>> import windjoin as wj
@@ -81,9 +89,10 @@ class Query:
         ... }).to_pylist()
         [{'calls_t': 1, 'calls_who': 'ann', 'trades_t': 5, 'trades_who': 'ann'}]
         """
-        from windjoin.run import run
+        from windjoin.run import Options, run
 
-        table, done = run(self, tables, threads, progress, ordered)
+        options = Options(threads, hosts, strategy, segment, progress, ordered)
+        table, done = run(self, tables, options)
         self._last[:] = [done]
         return table
 
@@ -92,6 +101,9 @@ class Query:
         tables: Mapping[str, Any],
         *,
         threads: int | None = None,
+        hosts: int | None = None,
+        strategy: str = "auto",
+        segment: Any = None,
         progress: ProgressOption = False,
         ordered: bool = False,
     ) -> dict[str, I64]:
@@ -103,9 +115,10 @@ class Query:
         >>> q.indices({"a": {"t": [1, 2], "x": [5, 9]}, "b": {"t": [3], "x": [7]}})
         {'a': array([0]), 'b': array([0])}
         """
-        from windjoin.run import indices
+        from windjoin.run import Options, indices
 
-        rows, done = indices(self, tables, threads, progress, ordered)
+        options = Options(threads, hosts, strategy, segment, progress, ordered)
+        rows, done = indices(self, tables, options)
         self._last[:] = [done]
         return rows
 

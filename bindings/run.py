@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery, Prepared
+from windjoin.clustered import asked_hosts, join_on_hosts
 from windjoin.errors import QueryError
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors
@@ -30,6 +31,7 @@ class BatchRun:
     run: batch.Run
     rejected: dict[str, I64]  # row numbers without a time, per stream
     rows_in: dict[str, int] = field(default_factory=dict)
+    cluster: dict[str, Any] | None = None  # what hosts of this process did, if there were any
 
     def metrics(self) -> dict[str, Any]:
         """Counters of the run, in all and per stream."""
@@ -38,8 +40,9 @@ class BatchRun:
             "rows_in": sum(self.rows_in.values()),
             "results": self.run.results,
             "rejected": sum(len(rows) for rows in self.rejected.values()),
-            "comparisons": self.run.comparisons,
+            "comparisons": self._comparisons,
             "threads": self.run.threads,
+            **({} if self.cluster is None else {"cluster": self.cluster}),
             "streams": {
                 name: {
                     "rows_in": self.rows_in[name],
@@ -50,29 +53,37 @@ class BatchRun:
             },
         }
 
+    @property
+    def _comparisons(self) -> int:
+        if self.cluster is None:
+            return self.run.comparisons
+        return sum(host["comparisons"] for host in self.cluster["hosts"])
 
-def run(
-    query: Query,
-    tables: Mapping[str, Any],
-    threads: int | None,
-    progress: ProgressOption,
-    ordered: bool,
-) -> tuple[pa.Table, BatchRun]:
+
+@dataclass(frozen=True)
+class Options:
+    """How a batch is run, as `Query.run` takes it."""
+
+    threads: int | None = None
+    hosts: int | None = None
+    strategy: str = "auto"
+    segment: Any = None
+    progress: ProgressOption = False
+    ordered: bool = False
+
+
+def run(query: Query, tables: Mapping[str, Any], options: Options) -> tuple[pa.Table, BatchRun]:
     """The joined table."""
     read = _read(query, tables)
-    rows, done = _join(query, read, threads, progress, ordered)
+    rows, done = _join(query, read, options)
     return done.bound.gather(list(read.values()), rows), done
 
 
 def indices(
-    query: Query,
-    tables: Mapping[str, Any],
-    threads: int | None,
-    progress: ProgressOption,
-    ordered: bool,
+    query: Query, tables: Mapping[str, Any], options: Options
 ) -> tuple[dict[str, I64], BatchRun]:
     """Row numbers of the members of every result."""
-    rows, done = _join(query, _read(query, tables), threads, progress, ordered)
+    rows, done = _join(query, _read(query, tables), options)
     return dict(zip(query.names, rows, strict=True)), done
 
 
@@ -94,32 +105,34 @@ def _read(query: Query, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
 
 
 def _join(
-    query: Query,
-    tables: Mapping[str, pa.Table],
-    threads: int | None,
-    progress: ProgressOption,
-    ordered: bool,
+    query: Query, tables: Mapping[str, pa.Table], options: Options
 ) -> tuple[list[I64], BatchRun]:
     bound = query.bind({name: table.schema for name, table in tables.items()})
+    hosts = asked_hosts(bound, options.hosts, options.strategy, options.segment)
     data = list(tables.values())
+    total = max(table.num_rows for table in data)
+    threads = _threads(options.threads, total)
+    if hosts is not None and options.threads is not None:
+        raise QueryError(
+            f"threads={threads} and hosts={hosts.count}: every host is a thread; give one of them"
+        )
     prepared = [bound.prepare(number, table) for number, table in enumerate(data)]
     spec = bound.spec_with(table_fetch(data))
-    total = max(table.num_rows for table in data)
-    with as_own_errors(), progress_bar(progress, "joining", "rows") as report:
-        rows, found = batch.join_rows(
-            spec,
-            [one.rows for one in prepared],
-            threads=_threads(threads, total),
-            progress=report,
-        )
-    if ordered:
+    streams = [one.rows for one in prepared]
+    cluster = None
+    with as_own_errors(), progress_bar(options.progress, "joining", "rows") as report:
+        if hosts is None:
+            rows, found = batch.join_rows(spec, streams, threads=threads, progress=report)
+        else:
+            rows, found, cluster = join_on_hosts(spec, streams, hosts, report)
+    if options.ordered:
         rows = _by_time(prepared, rows)
     rejected = {
         name: np.empty(0, np.int64) if one.null_time is None else np.flatnonzero(one.null_time)
         for name, one in zip(query.names, prepared, strict=True)
     }
     counts = {name: table.num_rows for name, table in tables.items()}
-    return rows, BatchRun(bound, found, rejected, counts)
+    return rows, BatchRun(bound, found, rejected, counts, cluster)
 
 
 def _threads(threads: int | None, rows: int) -> int:

@@ -21,7 +21,7 @@ from windjoin.output import Fetch
 from windjoin.payload import Payload
 from windjoin.query import Query
 from windjoin.rejected import Rejected
-from windjoin.watermarks import lateness_ticks
+from windjoin.watermarks import length_ticks
 
 Results = pa.Table | dict[str, I64]
 
@@ -64,7 +64,7 @@ class Session:
 
     def _begin(self, schemas: Mapping[str, pa.Schema]) -> None:
         bound = self.query.bind(schemas)
-        lateness = lateness_ticks(bound.clock, self._lateness, bound.integer_times)
+        lateness = length_ticks("lateness", bound.clock, self._lateness, bound.integer_times)
         kept = bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
         self._bound = bound
         self._payloads = [

@@ -11,31 +11,35 @@ from windjoin.errors import QueryError
 from windjoin.times import Clock
 
 
-def lateness_ticks(clock: Clock, lateness: Any, integers: bool) -> int:
-    """``lateness`` as a whole number of ticks; an integer is one where all times are ``integers``.
+def length_ticks(option: str, clock: Clock, length: Any, integers: bool) -> int:
+    """An option that is a length of time as a whole number of ticks.
 
-    >>> lateness_ticks(Clock(Fraction(1, 1000)), "2s", False), lateness_ticks(Clock(None), 5, True)
-    (2000, 5)
+    ``integers``: all times are integers, and so may the length be.
+
+    >>> length_ticks("lateness", Clock(Fraction(1, 1000)), "2s", False)
+    2000
+    >>> length_ticks("segment", Clock(None), 5, True)
+    5
     """
     ticks: int
-    plain = isinstance(lateness, int) and not isinstance(lateness, bool)
-    if plain and (integers or lateness == 0):
-        ticks = lateness
+    plain = isinstance(length, int) and not isinstance(length, bool)
+    if plain and (integers or length == 0):
+        ticks = length
     elif clock.step is None:
         raise QueryError(
-            f"lateness={lateness!r}: the streams have integer times without a unit; give an integer"
+            f"{option}={length!r}: the streams have integer times without a unit; give an integer"
         )
-    elif plain or not (isinstance(lateness, str) or is_duration(lateness)):
+    elif plain or not (isinstance(length, str) or is_duration(length)):
         raise QueryError(
-            f"lateness={lateness!r}: times are timestamps; give a duration, for example"
-            f' lateness="{lateness}s"'
+            f"{option}={length!r}: times are timestamps; give a duration, for example"
+            f' {option}="{length}s"'
             if plain
-            else f'lateness={lateness!r}: give a duration such as "2s"'
+            else f'{option}={length!r}: give a duration such as "2s"'
         )
     else:
-        ticks = int(Fraction(parse_duration(lateness).nanoseconds, 10**9) // clock.step)
+        ticks = int(Fraction(parse_duration(length).nanoseconds, 10**9) // clock.step)
     if ticks < 0:
-        raise QueryError(f"lateness={lateness!r} is negative; give 0 or more")
+        raise QueryError(f"{option}={length!r} is negative; give 0 or more")
     return ticks
 
 

@@ -31,6 +31,7 @@ from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
 
 MARK_BITS = 62  # marks fit a signed 64-bit word
+MOST_ROWS = float(1 << 32)  # that one task counts for, however long its windows are
 KEEP_MASTER = 0.9  # a new master must promise at least a tenth less overhead
 
 
@@ -292,7 +293,7 @@ class ATR(Router):
         host = self.book.least_loaded(1)[0]
         rows = n_bytes = 0
         for profile, first, last in zip(self.profiles, low, high, strict=True):
-            expected = int(profile.rate * (last - first))
+            expected = int(min(profile.rate * (last - first), MOST_ROWS))
             rows += expected
             n_bytes += expected * profile.row_bytes
         self.book.assign([host], rows=rows + 1, bytes=n_bytes, due=low[self.master])

@@ -20,7 +20,7 @@ COPIES = (2, 4)
 EQUALS = 0.02  # shares of the input that differ by less are equal
 CTR_SPREAD = (6.0, 1 / 16)  # hosts at work at a time, and more per host: measured, see `_Model.ctr`
 ROUTED_BALANCE = 0.85  # mean load at which the busiest of several routed hosts is full: measured
-KNOWN = ("single", "atr", "ctr", "psp")
+KNOWN = ("single", "groups", "atr", "ctr", "psp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Statistics:
     profiles: tuple[StreamProfile, ...]
     costs: Costs = field(default_factory=Costs)
     patience_s: float = 60.0  # results that come so much later count half
+    keyed: bool = False  # all rows of a result are equal in one key: partition groups are possible
 
     @classmethod
     def of(cls, scenario: Scenario) -> Statistics:
@@ -84,9 +85,10 @@ def choose(statistics: Statistics, hosts: int | Sequence[float]) -> Choice:
     if statistics.patience_s < 0:
         raise ValueError(f"patience_s is {statistics.patience_s}; it must be >= 0")
     model = _Model(statistics, speeds)
-    estimates = sorted(
-        (model.single(), model.atr(), model.ctr(), model.psp()), key=lambda e: -e.share
-    )
+    possible = [model.single(), model.atr(), model.ctr(), model.psp()]
+    if statistics.keyed:
+        possible.append(model.groups())
+    estimates = sorted(possible, key=lambda e: -e.share)
     equals = [e for e in estimates if e.share >= estimates[0].share * (1 - EQUALS)]
     best = min(equals, key=lambda e: (e.work_ms, KNOWN.index(e.strategy)))
     return Choice(best.strategy, best.parameters, _reasons(best, estimates), tuple(estimates))
@@ -123,6 +125,11 @@ class _Model:
     def single(self) -> Estimate:
         """Everything on the fastest host: nothing travels."""
         return self._estimate("single", {}, self.costs.receive_ms, max(self.speeds))
+
+    def groups(self) -> Estimate:
+        """A row goes to the host of its key and to no other; skew is what keeps hosts waiting."""
+        parallel = self._balanced(len(self.speeds))
+        return self._estimate("groups", {}, self.costs.receive_ms, parallel)
 
     def atr(self) -> Estimate:
         """Equation 2: a row of another stream goes to ``1 + (W_i + W_M) / T`` hosts.

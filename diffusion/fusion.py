@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.errors import RoutingError
-from windjoin.diffusion.segments import FOREVER, NEVER
 
 I64 = NDArray[np.int64]
+NEVER, FOREVER = -(2**63), 2**63  # before and after every time
 
 
 @dataclass(frozen=True, slots=True)

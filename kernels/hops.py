@@ -43,6 +43,32 @@ def pipeline(spec: JoinSpec, order: Order, sides: Sequence[Side]) -> Pipeline:
     return made
 
 
+def pipeline_of_latest(
+    spec: JoinSpec, order: Order, bound: Sequence[int], sides: Sequence[Side]
+) -> Pipeline:
+    """The same from partial results over ``bound``, where the row of ``bound[0]`` is the latest.
+
+    It is the latest in the total order ``(time, stream, arrival)``: only rows of streams with a
+    lower number may have its time.  Its times and rows come in with `Pipeline.run_partials`.
+    """
+    latest = bound[0]
+    made = Pipeline(latest, sides[latest].time_view, 0, BLOCK_ROWS)
+    for stream in bound[1:]:
+        made.bind(stream)
+    for step in order.steps:
+        side = sides[step.stream]
+        made.add_hop(
+            step.stream,
+            side.spec.window,
+            side.indexes[step.access.identity],
+            filters=step_filters(step, sides),
+            before=step.stream > latest,
+            time=side.time_view,
+            **step.access.ask(sides),
+        )
+    return made
+
+
 def step_filters(step: Step, sides: Sequence[Side]) -> list[tuple[Any, ...]]:
     """Filters of a hop as the pipeline takes them: the cheap ones first."""
     filters: list[tuple[Any, ...]] = [rows_differ(b, step.stream, sides) for b in step.distinct]

@@ -8,8 +8,7 @@ import numpy as np
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import new_space
 from windjoin.kernels.order import Order, best_order
-from windjoin.kernels.records import Records, live_records
-from windjoin.kernels.side import Codes
+from windjoin.kernels.records import live_records
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.kernels.window import LONG_AGO, Arrivals, Window
@@ -106,7 +105,7 @@ class LiveJoin:
 
         bad: rows that have no time; they get an arrival number and nothing else.
         """
-        clock, window, counts = self.clocks[stream], self.windows[stream], self.counts[stream]
+        clock, counts = self.clocks[stream], self.counts[stream]
         newest, ordered, late = judge(
             rows.time,
             None if bad is None else bad.view(np.uint8),
@@ -119,15 +118,8 @@ class LiveJoin:
         if late is not None:
             counts.late += int(late.sum())
             usable = ~late if usable is None else usable & ~late
-        first = window.tail
-        n = len(rows)
-        counts.rows_in += n
-        codes = [
-            self._spaces[space].encode(key, usable)
-            for key, space in zip(rows.keys, window.spec.spaces, strict=True)
-        ]
-        wides = live_records(window.spec.wides, rows.wides, self._spaces, usable)
-        found = self._store_and_join(stream, rows, codes, wides, usable, first, ordered)
+        counts.rows_in += len(rows)
+        found = self._store_and_join(stream, rows, usable, ordered)
         self._expire()
         return Pushed(found, late)
 
@@ -135,14 +127,16 @@ class LiveJoin:
         self,
         stream: int,
         rows: Rows,
-        codes: list[Codes],
-        wides: list[Records],
         usable: Bools | None,
-        first: int,
         ordered: bool,
     ) -> list[I64]:
         window = self.windows[stream]
-        n = len(rows)
+        first, n = window.tail, len(rows)
+        codes = [
+            self._spaces[space].encode(key, usable)
+            for key, space in zip(rows.keys, window.spec.spaces, strict=True)
+        ]
+        wides = live_records(window.spec.wides, rows.wides, self._spaces, usable)
         time = rows.time
         if usable is not None:
             time = np.where(usable, time, LONG_AGO)
@@ -153,10 +147,15 @@ class LiveJoin:
             arrivals = arrivals.take(np.flatnonzero(usable))
         if not ordered:
             arrivals = arrivals.take(np.argsort(arrivals.time, kind="stable"))
+        found = self._complete(stream, arrivals)
+        self.results += len(found[0])
+        return found
+
+    def _complete(self, stream: int, arrivals: Arrivals) -> list[I64]:
+        """The results that newly stored rows lead to now."""
         output = Output(len(self.windows))
         self.pipelines[stream].run_rows(arrivals.rows, output)
-        window.insert(arrivals)
-        self.results += len(output)
+        self.windows[stream].insert(arrivals)
         return output.finish()
 
     def advance(self, stream: int, time: int) -> None:
@@ -167,15 +166,18 @@ class LiveJoin:
 
     def _expire(self) -> None:
         """Forget what no row to come can reach; sweep keys when they have doubled."""
-        watermarks = [clock.watermark for clock in self.clocks]
         for s, window in enumerate(self.windows):
-            others = min(w for k, w in enumerate(watermarks) if k != s)
-            if others != LONG_AGO:
-                horizon = max(others - window.spec.window, LONG_AGO)
+            earliest = self._earliest_to_meet(s)
+            if earliest != LONG_AGO:
+                horizon = max(earliest - window.spec.window, LONG_AGO)
                 self.counts[s].expired += window.expire(horizon)
         if self._keys_held() > self._sweep_at:
             self._sweep()
             self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())
+
+    def _earliest_to_meet(self, stream: int) -> int:
+        """No row that is older will meet rows of a stream any more."""
+        return min(clock.watermark for s, clock in enumerate(self.clocks) if s != stream)
 
     def _keys_held(self) -> int:
         held = sum(space.used for space in self._spaces.values())

@@ -99,6 +99,22 @@ def best_order(spec: JoinSpec, statistics: Statistics, start: int | None = None)
     return min((search.from_stream(first) for first in starts), key=lambda order: order.cost)
 
 
+def hops_from(
+    spec: JoinSpec, statistics: Statistics, bound: tuple[int, ...], targets: tuple[int, ...]
+) -> Order:
+    """The hops from partial results over ``bound`` to ``targets``: all others, or in this order."""
+    search = _Search(spec, statistics)
+    partials = float(max(statistics.rows[bound[0]], 1))
+    if len(targets) > 1 and len(bound) + len(targets) == len(spec.streams):
+        steps, cost = search._rest(bound, partials)
+        return Order(bound[0], tuple(steps), cost)
+    taken: list[Step] = []
+    for target in targets:
+        taken.append(search._step(bound, target, partials))
+        bound, partials = (*bound, target), taken[-1].results
+    return Order(bound[0], tuple(taken), sum(s.cost for s in taken))
+
+
 class _Search:
     def __init__(self, spec: JoinSpec, statistics: Statistics) -> None:
         self.spec = spec

@@ -63,6 +63,10 @@ class WideRings:
             self._pushes.append((row + len(records.start), records))
             self.held += records.nbytes
 
+    def stored(self, rows: I64) -> Records:
+        """Rows that are here, by number; their content stays where it is."""
+        return Records(self.start.take(rows), self.length.take(rows), ())
+
     def expire(self, head: int) -> None:
         """Let go of pushes whose rows all lie before ``head``."""
         while self._pushes and self._pushes[0][0] <= head:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,10 +83,34 @@ class Window(Side):
     @property
     def nbytes(self) -> int:
         """Bytes allocated for rows and indexes."""
-        rings = sum(ring.nbytes for ring in self._rings)
+        rings = sum(ring.nbytes for ring in self._rings) + sum(wide.held for wide in self._wides)
+        return rings + self.index_bytes
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes allocated for indexes."""
         pairs = sum(space.nbytes for spaces in self.pair_spaces.values() for space in spaces)
-        rings += sum(wide.held for wide in self._wides)
-        return rings + pairs + sum(index.nbytes for index in self.indexes.values())
+        return pairs + sum(index.nbytes for index in self.indexes.values())
+
+    def twin(self) -> Window:
+        """The same rows, shared, with indexes of its own: the part of them that one host holds."""
+        other = copy(self)
+        other.indexes, other.pair_spaces, other.accesses = {}, {}, []
+        return other
+
+    def stored(self, rows: I64) -> Arrivals:
+        """Rows that are here, by arrival number, as `insert` takes them."""
+        return Arrivals(
+            rows,
+            self._time.take(rows),
+            [ring.take(rows) for ring in self._columns],
+            [ring.take(rows) for ring in self._codes],
+            [wide.stored(rows) for wide in self._wides],
+        )
+
+    def times(self, rows: I64) -> I64:
+        """Times of rows that are here."""
+        return self._time.take(rows)
 
     def serve(self, access: Access) -> None:
         """Keep the index of ``access`` from now on; rows that are here already are put into it."""

@@ -1,5 +1,5 @@
 """One column of a stream as the pipelines see it: an array, or a ring that row numbers wrap in."""
-from libc.stdint cimport INT64_MIN, int64_t, uint8_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -59,6 +59,21 @@ cdef class Ring(ColumnView):
             memcpy(&data[0], self.slots + at * self.itemsize, first * self.itemsize)
         if n > first:
             memcpy(&data[first * self.itemsize], self.slots, (n - first) * self.itemsize)
+        return out
+
+    def take(self, const int64_t[::1] rows):
+        """The values of any rows that are there."""
+        out = np.empty(rows.shape[0], self.dtype)
+        cdef unsigned char[::1] data = out.view("u1")
+        cdef int64_t i, mask = self.capacity - 1
+        if rows.shape[0] == 0:
+            return out
+        if self.itemsize == 8:
+            for i in range(rows.shape[0]):
+                (<int64_t *>&data[0])[i] = (<int64_t *>self.slots)[rows[i] & mask]
+        else:
+            for i in range(rows.shape[0]):
+                (<int32_t *>&data[0])[i] = (<int32_t *>self.slots)[rows[i] & mask]
         return out
 
     def resize(self, int64_t capacity, int64_t head, int64_t tail):

@@ -40,11 +40,12 @@ static inline int64_t saturated(__int128 value) {
 
 #define AT(column, type, row) (((const type *)(column)->data)[(row) & (column)->mask])
 
-/* Time bounds of the next hop: T - W <= t <= D. */
-static inline void bounds(const Partials *in, int64_t window, int64_t *lo, int64_t *hi) {
+/* Time bounds of the next hop: T - W <= t <= D, or t < D. */
+static inline void bounds(const Partials *in, int64_t window, int before, int64_t *lo, int64_t *hi) {
     for (int64_t i = 0; i < in->n; i++) {
         lo[i] = subtract_saturated(in->latest[i], window);
-        hi[i] = in->deadline[i];
+        hi[i] = subtract_saturated(in->deadline[i], before);
+        if (before && in->deadline[i] == INT64_MIN) lo[i] = INT64_MAX;
     }
 }
 
@@ -147,6 +148,22 @@ static inline void keep_comparison(const Comparison *c, const Partials *in, Pair
 static inline void keep_mask(const uint8_t *mask, Pairs *pairs) {
     int64_t n = pairs->n, m = 0;
     for (int64_t k = 0; k < n; k++) KEEP_PAIR(pairs, m, k, mask[k] != 0);
+    pairs->n = m;
+}
+
+/* Drop candidates whose time lies in one of n stretches [start, last], in order and apart. */
+static inline void keep_outside(const Column *time, const int64_t *start, const int64_t *last,
+                                int64_t n, Pairs *pairs) {
+    int64_t m = 0;
+    for (int64_t k = 0; k < pairs->n; k++) {
+        int64_t t = AT(time, int64_t, pairs->row[k]), from = 0, to = n;
+        while (from < to) {
+            int64_t middle = (from + to) >> 1;
+            if (start[middle] <= t) from = middle + 1;
+            else to = middle;
+        }
+        KEEP_PAIR(pairs, m, k, from == 0 || t > last[from - 1]);
+    }
     pairs->n = m;
 }
 

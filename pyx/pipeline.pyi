@@ -21,6 +21,7 @@ class Pipeline:
     def started(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
+    def bind(self, stream: int) -> None: ...
     def add_hop(
         self,
         stream: int,
@@ -32,11 +33,24 @@ class Pipeline:
         operands: Sequence[tuple[int, ColumnView]] = (),  # of a function, 32 at most
         asker: Asker | None = None,
         filters: Sequence[tuple[Any, ...]] = (),
+        before: bool = False,
+        time: ColumnView | None = None,
+    ) -> None: ...
+    def avoid(
+        self,
+        hop: int,
+        starts: NDArray[np.int64],  # const int64_t[::1], ascending
+        lasts: NDArray[np.int64],  # const int64_t[::1], starts[i] <= lasts[i] < starts[i + 1]
     ) -> None: ...
     def run_range(self, first: int, last: int, out: Output) -> None: ...  # int64_t
     def run_rows(
         self,
         rows: NDArray[np.int64],  # const int64_t[::1]
+        out: Output,
+    ) -> None: ...
+    def run_partials(
+        self,
+        rows: Sequence[NDArray[np.int64]],  # const int64_t[::1], one per bound stream
         out: Output,
     ) -> None: ...
     def run_lists(self, lists: KeyLists, out: Output) -> None: ...

@@ -41,12 +41,15 @@ cdef extern from "pipeline.h" nogil:
     void set_bounds(
         Comparison *c, int64_t low_high, uint64_t low_low, int64_t high_high, uint64_t high_low
     )
-    void bounds(const Partials *block, int64_t window, int64_t *lo, int64_t *hi)
+    void bounds(const Partials *block, int64_t window, int before, int64_t *lo, int64_t *hi)
     void gather_codes(const Column *column, const int64_t *row, int64_t n, int32_t *out)
     void value_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
     void narrow_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
     void keep_comparison(const Comparison *c, const Partials *block, Pairs *pairs)
     void keep_mask(const uint8_t *mask, Pairs *pairs)
+    void keep_outside(
+        const Column *time, const int64_t *start, const int64_t *last, int64_t n, Pairs *pairs
+    )
     void gather_operand(
         const Column *column, const int64_t *row, const int32_t *via, int64_t n, int64_t *out
     )
@@ -102,6 +105,11 @@ cdef struct Hop:
     int n_operands
     int operand_stream[MOST_OPERANDS]
     const Column *operand[MOST_OPERANDS]
+    int before
+    const Column *time
+    const int64_t *void_start
+    const int64_t *void_last
+    int64_t n_voids
     int n_codes
     int code_stream[MOST_CODES]
     const Column *code[MOST_CODES]
@@ -146,6 +154,9 @@ cdef class Pipeline:
     cdef int32_t *start_codes  # of the first hop, where the start rows come key by key
     cdef bint codes_given
     cdef list _alive  # everything the C structs point at
+    cdef list _bound  # streams of the start rows
+    cdef int n_bound
+    cdef dict _voids  # by hop, the stretches that its candidates must not lie in
     cdef Output out
     cdef int64_t pulse
     cdef public object on_pulse  # called now and then with the start rows done so far
@@ -161,6 +172,9 @@ cdef class Pipeline:
         memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
         memset(&self.start, 0, sizeof(Partials))
         self._alive = [time]
+        self._bound = [stream]
+        self.n_bound = 1
+        self._voids = {}
         self.start_codes = <int32_t *>_room(block, 4)
         self.start.row[stream] = <int64_t *>_room(block, 8)
         self.start.latest = <int64_t *>_room(block, 8)
@@ -174,12 +188,21 @@ cdef class Pipeline:
         free(self.start_codes)
         _free_partials(&self.start)
 
+    def bind(self, int stream):
+        """Let the start rows be partial results that bind one more stream; before any hop."""
+        self.start.row[stream] = <int64_t *>_room(self.block, 8)
+        self._bound.append(stream)
+        self.n_bound += 1
+
     def add_hop(
         self, int stream, int64_t window, Index index,
-        codes=(), spaces=(), ranges=(), operands=(), asker=None, filters=(),
+        codes=(), spaces=(), ranges=(), operands=(), asker=None, filters=(), bint before=False,
+        ColumnView time=None,
     ):
         """Probe ``index`` of a stream.
 
+        before: only rows strictly earlier than the deadline
+        time: times of the stream, where `avoid` will be called
         codes: (stream, int32 ColumnView) of each part of the key
         spaces: KeySpace of each further part
         ranges: (value of the index, comparison that bounds it as in ``filters``), by value
@@ -200,7 +223,9 @@ cdef class Pipeline:
         hop.aim = index.aim
         hop.binds = index.binds
         hop.index = index.state
-        self._alive.append((index, codes, spaces, ranges, operands, asker, filters))
+        self._alive.append((index, codes, spaces, ranges, operands, asker, filters, time))
+        hop.before = before
+        hop.time = &time.column if time is not None else NULL
         if asker is not None:
             hop.asker = (<Asker?>asker).asker
         hop.n_codes = len(codes)
@@ -245,7 +270,8 @@ cdef class Pipeline:
         hop.pairs.time = <int64_t *>_room(self.block, 8)
         hop.found.latest = <int64_t *>_room(self.block, 8)
         hop.found.deadline = <int64_t *>_room(self.block, 8)
-        hop.found.row[self.stream] = <int64_t *>_room(self.block, 8)
+        for h in self._bound:
+            hop.found.row[h] = <int64_t *>_room(self.block, 8)
         for h in range(self.n_hops - 1):
             hop.found.row[self.hops[h].stream] = <int64_t *>_room(self.block, 8)
         return 0
@@ -301,6 +327,31 @@ cdef class Pipeline:
                 memcpy(self.start.row[self.stream], &rows[at], self.start.n * sizeof(int64_t))
                 self._run()
                 at += self.start.n
+
+    def avoid(self, int hop, starts, lasts):
+        """From now on a hop finds no row with a time in ``start .. last``; in order and apart."""
+        cdef const int64_t[::1] start = starts
+        cdef const int64_t[::1] last = lasts
+        self._voids[hop] = (start, last)
+        self.hops[hop].n_voids = start.shape[0]
+        if start.shape[0]:
+            self.hops[hop].void_start = &start[0]
+            self.hops[hop].void_last = &last[0]
+
+    def run_partials(self, rows, Output out):
+        """The same for partial results: row numbers of every stream they bind, in that order."""
+        cdef int64_t at = 0, n = len(rows[0])
+        cdef const int64_t[::1] column
+        cdef int s
+        self.out = out
+        while at < n:
+            self.start.n = min(self.block, n - at)
+            for s, numbers in zip(self._bound, rows, strict=True):
+                column = numbers
+                memcpy(self.start.row[s], &column[at], self.start.n * sizeof(int64_t))
+            with nogil:
+                self._run()
+            at += self.start.n
 
     def measured(self):
         """Per hop: stream, partial results that asked, candidates proposed, kept; filters' too."""
@@ -382,7 +433,7 @@ cdef class Pipeline:
         memset(&cursor, 0, sizeof(Cursor))
         self._ask(hop, block, &probe)
         while not done:
-            if number + 1 == self.n_hops and hop.n_filters == 0:
+            if number + 1 == self.n_hops and hop.n_filters == 0 and hop.n_voids == 0:
                 done = self._serve_output(hop, block, &probe, &cursor)
             else:
                 done = self._serve_block(number, block, &probe, &cursor)
@@ -400,7 +451,7 @@ cdef class Pipeline:
         self.out.reserve(self.block)
         pairs.n = 0
         pairs.row = self.out.column[hop.stream] + self.out.used
-        if hop.binds and self.n_hops == 1:
+        if hop.binds and self.n_hops == 1 and self.n_bound == 1:
             pairs.bound = self.out.column[self.stream] + self.out.used
             probe.bound = block.row[self.stream]
         done = hop.serve(hop.index, probe, cursor, &pairs)
@@ -439,7 +490,7 @@ cdef class Pipeline:
         cdef int part
         cdef int64_t i
         hop.asked += block.n
-        bounds(block, hop.window, hop.lo, hop.hi)
+        bounds(block, hop.window, hop.before, hop.lo, hop.hi)
         if hop.n_codes and self.codes_given and block == &self.start:
             memcpy(hop.codes, self.start_codes, block.n * sizeof(int32_t))
         elif hop.n_codes:
@@ -480,6 +531,8 @@ cdef class Pipeline:
     cdef int _filter(self, Hop *hop, Partials *block) except -1 nogil:
         cdef int f
         cdef Filter *one
+        if hop.n_voids:
+            keep_outside(hop.time, hop.void_start, hop.void_last, hop.n_voids, &hop.pairs)
         for f in range(hop.n_filters):
             if hop.pairs.n == 0:
                 break

@@ -15,14 +15,14 @@ CATALOGUE = ROOT / "docs" / "errors.md"
 MODEL = (
     "durations", "expressions", "streams", "query", "constants", "checking", "pairs", "evaluate",
     "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
-    "session", "watermarks", "similarity", "measures", "wides",
+    "session", "watermarks", "similarity", "measures", "wides", "strategies", "clustered",
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()
     for folder in ("arrow", "spark")
     for path in sorted((ROOT / "bindings" / folder).glob("*.py"))
 )
-CLASSES = ("QueryError", "SchemaError", "DataError", "InputError", "SessionError")
+CLASSES = ("QueryError", "SchemaError", "DataError", "InputError", "SessionError", "ClusterError")
 CLASSES += ("TypeError", "RuntimeError", "KeyError", "JavaError", "SparkVersionError")
 
 
@@ -61,7 +61,14 @@ def test_every_message_is_in_the_catalogue(place: str, message: str) -> None:
 
 
 def test_every_class_is_in_the_catalogue_and_derives_from_one_base() -> None:
-    for error in (wj.QueryError, wj.SchemaError, wj.DataError, wj.InputError, wj.SessionError):
+    for error in (
+        wj.QueryError,
+        wj.SchemaError,
+        wj.DataError,
+        wj.InputError,
+        wj.SessionError,
+        wj.ClusterError,
+    ):
         assert f"`{error.__name__}`" in CATALOGUE.read_text()
         assert issubclass(error, wj.WindjoinError)
     assert issubclass(wj.QueryError, ValueError)

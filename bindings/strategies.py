@@ -1,0 +1,158 @@
+"""From a query and what was measured of its data to a router for hosts in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from windjoin.diffusion.choose import Statistics, choose
+from windjoin.diffusion.load import MAX_HOSTS
+from windjoin.diffusion.registry import STRATEGIES, make
+from windjoin.diffusion.router import Router
+from windjoin.diffusion.router_clock import LONGEST_WINDOW, RouterClock
+from windjoin.diffusion.scenario import Costs
+from windjoin.diffusion.segments import StreamProfile
+from windjoin.errors import QueryError, hint
+from windjoin.kernels import statistics as kernel_statistics
+from windjoin.kernels.order import best_order
+from windjoin.kernels.pairwise import common_key, pair_shares
+from windjoin.kernels.spec import JoinSpec
+from windjoin.kinds import INT64_MAX
+
+MOST_SEGMENTS = 4096  # in a window
+MOST_EPOCHS = 512  # of a batch: each costs about a millisecond
+NANOSECOND = 1e-6  # in milliseconds
+INSERT, SEND = 120.0, 20.0  # nanoseconds for a row that a host stores, or sends on
+OVERLOAD = 4.0  # a batch offers its rows faster than any cluster takes them
+LONGEST_MS = (
+    100_000.0  # what the longest window counts as: only products of rates and windows count
+)
+PATIENT = 1e12
+GROUPS_PER_HOST = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """How a query is spread over hosts, as the user asked for it; ``segment`` in ticks."""
+
+    count: int
+    strategy: str = "auto"
+    segment: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """A router with its clock, and why it was taken."""
+
+    router: Router
+    clock: RouterClock
+    reasons: tuple[str, ...]
+    key: tuple[int, ...] | None  # partition groups are taken from this key of every stream
+    group_count: int
+
+
+def check_hosts(hosts: Any, strategy: Any) -> int:
+    """The number of hosts; `QueryError` if it is none or nobody knows the strategy."""
+    if not isinstance(hosts, int) or isinstance(hosts, bool) or not 1 <= hosts <= MAX_HOSTS:
+        raise QueryError(f"hosts={hosts!r}: give a number of hosts, 1 to {MAX_HOSTS}, or None")
+    if strategy != "auto" and strategy not in STRATEGIES:
+        known = ["auto", *STRATEGIES]
+        raise QueryError(f"strategy={strategy!r} is not known{hint(str(strategy), known)}")
+    return hosts
+
+
+def routing(
+    spec: JoinSpec, statistics: kernel_statistics.Statistics, hosts: Hosts, span: int | None = None
+) -> Routing:
+    """The router for a query; ``span`` is how much event time a batch goes over."""
+    most = INT64_MAX if span is None else max(span, 1)  # nothing is further apart
+    clock = RouterClock([min(stream.window, most) for stream in spec.streams])
+    key = common_key(spec)
+    profiles = _profiles(spec, statistics, clock)
+    longest = max(clock.windows)
+    strategy, options = hosts.strategy, dict[str, Any]()
+    reasons: tuple[str, ...] = (f"strategy={hosts.strategy!r} was asked for",)
+    length = 0
+    if strategy == "auto":
+        choice = choose(_as_measured(spec, statistics, profiles, key is not None), hosts.count)
+        strategy, reasons = choice.strategy, choice.reasons
+        length = int(choice.parameters.get("segment_s", 0.0) * 1000.0 / LONGEST_MS * longest)
+        if "copies" in choice.parameters:
+            options["copies"] = int(choice.parameters["copies"])
+    if strategy == "groups":
+        options["group_count"] = GROUPS_PER_HOST * hosts.count
+        if key is None:
+            raise QueryError(
+                "strategy='groups' sends rows to hosts by a key, but no equality ties all streams"
+                ' of this query together; take another strategy, or "auto"'
+            )
+    length = length or _segment(strategy, longest, hosts.count)
+    if hosts.segment is not None:
+        length = _asked_segment(hosts.segment, clock)
+    elif span is not None:
+        length = max(length, (span >> clock.shift) // MOST_EPOCHS)
+    length = min(length, 4 << LONGEST_WINDOW)
+    router = make(strategy, profiles, hosts.count, segment_length=length, **options)
+    return Routing(router, clock, reasons, key, GROUPS_PER_HOST * hosts.count)
+
+
+def _profiles(
+    spec: JoinSpec, statistics: kernel_statistics.Statistics, clock: RouterClock
+) -> list[StreamProfile]:
+    shares = pair_shares(spec, statistics)
+    return [
+        StreamProfile(
+            stream.name,
+            clock.windows[number],
+            statistics.rates[number] * 2.0**clock.shift,
+            tuple(shares[number]),
+        )
+        for number, stream in enumerate(spec.streams)
+    ]
+
+
+def _asked_segment(ticks: int, clock: RouterClock) -> int:
+    length = max(ticks >> clock.shift, 1)
+    if length * MOST_SEGMENTS < max(clock.windows):
+        raise QueryError(
+            f"segment: {ticks} ticks are too short for a window of"
+            f" {max(clock.windows) << clock.shift}; it may hold {MOST_SEGMENTS} segments"
+        )
+    return length
+
+
+def _segment(strategy: str, longest: int, hosts: int) -> int:
+    """Short enough that work spreads over the hosts, long enough that little is done twice.
+
+    In a ring a segment is stored at the head, where it must be short against a slice.
+    """
+    parts = {"psp": 2 * hosts, "ctr": 8, "ctr-random": 8, "atr": 2, "atr-fixed": 2}
+    return max(longest // parts.get(strategy, 4), 1)
+
+
+def _as_measured(
+    spec: JoinSpec,
+    statistics: kernel_statistics.Statistics,
+    profiles: Sequence[StreamProfile],
+    keyed: bool,
+) -> Statistics:
+    """What `choose` wants to know, in units that keep every window long."""
+    order = best_order(spec, statistics)
+    rows = max(statistics.rows[order.start], 1)
+    hops = max(len(spec.streams) - 1, 1)
+    probe = max(order.cost / rows / hops, SEND)
+    longest = max(max(profile.window for profile in profiles), 1)
+    stretch = LONGEST_MS / longest  # milliseconds per tick of the router
+    rate = sum(profile.rate for profile in profiles) / stretch
+    # as if the work of one host took OVERLOAD times the time there is
+    unit = OVERLOAD / max(rate * (probe * hops + INSERT) * NANOSECOND, 1e-12) * NANOSECOND
+    return Statistics(
+        tuple(
+            replace(profile, window=round(profile.window * stretch), rate=profile.rate / stretch)
+            for profile in profiles
+        ),
+        Costs(SEND * unit, INSERT * unit, probe * unit, 0.0, 0.0),
+        PATIENT,
+        keyed,
+    )

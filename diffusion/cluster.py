@@ -1,0 +1,388 @@
+"""Hosts in one process: epochs of rows go where a router says, and results come back as one.
+
+Rows are numbers with times; what they hold is known to the operators alone.  An epoch is what
+lies between two borders of the router.  Inboxes are first in, first out, and all rows of an epoch
+are put into them before any row travels, so that whoever probes finds what is earlier already
+stored.  Epochs follow each other without waiting, except where state has to move.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from windjoin.diffusion.errors import HostError, RoutingError
+from windjoin.diffusion.fusion import Fused, Fusion
+from windjoin.diffusion.load import Host, Usage
+from windjoin.diffusion.pending import Pending
+from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.router import DEFAULT_MARKS, Hop, Move, Part, Router
+from windjoin.diffusion.router_clock import RouterClock
+from windjoin.diffusion.segments import Segment
+from windjoin.diffusion.shelf import LONG_AGO, Chosen, Shelf, Stretch, clamped
+from windjoin.diffusion.worker import (
+    Forget,
+    Give,
+    Operator,
+    Probe,
+    Store,
+    Take,
+    Tally,
+    Ticket,
+    Worker,
+)
+
+EPOCHS_IN_FLIGHT = 4
+EPOCHS_PER_REPORT = 16
+FOREVER = 2**64  # after every time: no row will come at all
+ARRIVAL_BITS = 48  # an arrival is the stream's number and the row's
+
+Groups = Callable[[int, I64], I64]  # partition groups of rows of a stream
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a cluster is given by whoever knows the rows."""
+
+    operator: Callable[[int], Operator]  # of a host, by its number
+    times: Callable[[int, I64], I64]  # of rows of a stream
+    groups: Groups | None = None
+    row_bytes: int = 8
+
+
+class Cluster:
+    """A router, a host per slot, and the results of all of them.
+
+    router: its windows and segment length are those of ``clock``
+    """
+
+    def __init__(self, router: Router, clock: RouterClock, room: Room, *, ordered: bool) -> None:
+        self.router, self.clock, self.room = router, clock, room
+        self.streams = len(router.windows)
+        numbers = [host.number for host in router.book.hosts]
+        self.workers: dict[int, Worker] = {}
+        self.fusion = Fusion(numbers, ordered=ordered)
+        self.epochs = 0
+        self.pending = [Pending() for _ in range(self.streams)]
+        self._log = [Shelf() for _ in range(self.streams)]  # for hosts that are lost
+        self._flying: deque[Ticket] = deque()
+        self._fetched: list[list[I64]] = []
+        self.progress: Callable[[int], object] | None = None  # called with rows routed so far
+        self._seen: dict[int, tuple[int, int]] = {}  # by host, work and bytes reported so far
+        self._left: list[tuple[int, Tally, int]] = []
+        self._routed = [0] * self.streams
+        self._reported: tuple[int, list[int]] | None = None  # border, rows routed before it
+        self._finalizer = weakref.finalize(self, _end_all, self.workers)
+        for number in numbers:
+            self._add_worker(number)
+
+    def _add_worker(self, number: int) -> None:
+        self.workers[number] = Worker(
+            number, self.streams, self.room.operator(number), self.room.times, self.workers
+        )
+
+    @property
+    def comparisons(self) -> int:
+        """Candidates that hosts looked at so far, those that left included."""
+        return sum(compared for _, _, compared in self.tallies())
+
+    def tallies(self) -> list[tuple[int, Tally, int]]:
+        """What every host did: number, counts and comparisons; those that left come first."""
+        return self._left + [
+            (number, worker.tally, worker.operator.comparisons)
+            for number, worker in sorted(self.workers.items())
+        ]
+
+    # -- rows in, results out ------------------------------------------------------------------
+
+    @property
+    def earliest(self) -> int:
+        """No row before this event time is needed to route or complete what is still to come."""
+        return self.clock.real_now if self.clock.begun else LONG_AGO
+
+    def add(self, stream: int, times: I64, rows: I64) -> None:
+        """Rows that arrived, in order of time."""
+        self.pending[stream].add(times, rows)
+
+    def run(self, watermark: int) -> list[I64]:
+        """Route all epochs that no row at or after ``watermark`` belongs to; the results.
+
+        Per stream the row numbers of the members of every result.
+        """
+        while self._next_epoch(watermark):
+            pass
+        self.drain()
+        if watermark == FOREVER:
+            self._take_results(self.fusion.close())
+        return self._results()
+
+    def close(self) -> None:
+        """End all threads."""
+        self._finalizer.detach()
+        for worker in self.workers.values():
+            worker.end()
+
+    def stop(self) -> None:
+        """End at once what hosts are doing."""
+        for worker in self.workers.values():
+            worker.operator.stop()
+
+    def _next_epoch(self, watermark: int) -> bool:
+        waiting = [p.earliest for p in self.pending if p.earliest is not None]
+        if watermark == LONG_AGO or (watermark == FOREVER and not waiting):
+            return False
+        until = min([watermark, *waiting])
+        if self.clock.begun:
+            self.clock.skip_to(until)
+        else:
+            self.clock.begin(until)
+        border = self.clock.now
+        if self.clock.real(border) >= watermark:
+            return False
+        self.router.expire(border)
+        stop = self.router.stop(border)
+        if self.clock.real_stop(stop) > watermark != FOREVER:
+            return False
+        self._epoch(border, stop)
+        self.clock.advance(stop)
+        return True
+
+    def _epoch(self, border: int, stop: int) -> None:
+        self._report(border)
+        self._carry_out(self.router.advance(border))
+        real, real_stop = self.clock.real(border), self.clock.real_stop(stop)
+        taken = [pending.take(real_stop) for pending in self.pending]
+        self._routed = [n + len(rows) for n, (_, rows) in zip(self._routed, taken, strict=True)]
+        segments = [
+            Segment(k, border, stop, len(rows), len(rows) * self.room.row_bytes)
+            for k, (_, rows) in enumerate(taken)
+        ]
+        routes = self.router.route(segments)
+        ticket = Ticket(real, real_stop)
+        ticket.add(1)
+        self._flying.append(ticket)
+        for (times, rows), route in zip(taken, routes, strict=True):
+            if len(rows):
+                self._store(route.segment.stream, times, rows, route.placement.parts, ticket)
+        for (times, rows), route in zip(taken, routes, strict=True):
+            if len(rows):
+                self._start(route.segment.stream, times, rows, route.path.hops, ticket)
+        ticket.finish()
+        self.epochs += 1
+        if self.progress is not None:
+            self.progress(sum(self._routed))
+        if len(self._flying) > EPOCHS_IN_FLIGHT:
+            self._land()
+            self._forget()
+
+    def _store(
+        self, stream: int, times: I64, rows: I64, parts: Sequence[Part], ticket: Ticket
+    ) -> None:
+        self._log[stream].add(Stretch(ticket.start, ticket.stop, DEFAULT_MARKS, times, rows))
+        for part in parts:
+            stretch = self._part(stream, times, rows, part)
+            self.workers[part.host].send(Store(stream, stretch), ticket)
+
+    def _part(self, stream: int, times: I64, rows: I64, part: Part) -> Stretch:
+        """The rows that a part contains, and its borders in event time."""
+        start, stop = self.clock.real(part.start), self.clock.real_stop(part.stop)
+        stretch = Stretch(start, stop, part.marks, times, rows).between(start, stop)
+        return (
+            stretch.where(self._chosen(stream, part.groups)(stretch.rows))
+            if part.groups
+            else stretch
+        )
+
+    def _chosen(self, stream: int, groups: Sequence[int]) -> Chosen:
+        """Which rows are of some partition groups."""
+        of_rows = self.room.groups
+        if of_rows is None:
+            raise RoutingError(
+                f"strategy {self.router.name!r} routes by partition groups; give them"
+            )
+        member = np.zeros(max(groups) + 2, np.bool_)
+        member[list(groups)] = True
+        last = len(member) - 1
+        return lambda rows: member[np.minimum(of_rows(stream, rows), last)]
+
+    def _start(
+        self, stream: int, times: I64, rows: I64, path: Sequence[Hop], ticket: Ticket
+    ) -> None:
+        hops = tuple(self._in_event_time(hop) for hop in path)
+        first = hops[0]
+        for part in first.parts:
+            mine = self._part(stream, times, rows, part).rows
+            if len(mine):
+                probe = Probe(hops, 0, (stream,), [mine], part.marks, ())
+                self.workers[part.host].send(probe, ticket)
+        if not first.parts:
+            probe = Probe(hops, 0, (stream,), [rows], DEFAULT_MARKS, ())
+            for host in first.hosts:
+                self.workers[host].send(probe, ticket)
+
+    def _in_event_time(self, hop: Hop) -> Hop:
+        voids = {
+            host: tuple((self.clock.real(a), self.clock.real_stop(b)) for a, b in hop.voids[host])
+            for host in hop.hosts
+            if host in hop.voids
+        }
+        return Hop(hop.streams, hop.hosts, voids, hop.parts)
+
+    # -- epochs in flight ----------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Wait until no host has anything to do."""
+        while self._flying:
+            self._land()
+        self._forget()
+
+    def _land(self) -> None:
+        """Wait for the oldest epoch and take its results."""
+        ticket = self._flying.popleft()
+        self._wait(ticket)
+        for trail, stream, rows in sorted(ticket.blocks, key=lambda block: (block[1], block[0])):
+            times = self.room.times(stream, rows[stream])
+            arrivals = (np.int64(stream) << ARRIVAL_BITS) | rows[stream]
+            self.fusion.push(trail[0], rows, times=times, arrivals=arrivals)
+        for number in self.workers:
+            self.fusion.advance(number, int(clamped([ticket.stop])[0]))
+        self._take_results(self.fusion.pop())
+
+    def _wait(self, ticket: Ticket) -> None:
+        try:
+            ticket.wait()
+        except BaseException:
+            self.stop()
+            raise
+        if ticket.failure is not None:
+            error, host, stream = ticket.failure
+            of = "" if stream is None else f" of stream {self.router.profiles[stream].name!r}"
+            raise HostError(f"host {host}, segment [{ticket.start}, {ticket.stop}){of}") from error
+
+    def _take_results(self, ready: Fused) -> None:
+        if not len(ready):
+            return
+        columns = [np.concatenate(column) for column in zip(*ready.handles, strict=True)]
+        lengths = np.array([len(handle[0]) for handle in ready.handles], np.int64)
+        at = (np.cumsum(lengths) - lengths)[ready.block] + ready.rows
+        self._fetched.append([column[at] for column in columns])
+
+    def _results(self) -> list[I64]:
+        parts, self._fetched = self._fetched, []
+        if not parts:
+            return [np.empty(0, np.int64) for _ in range(self.streams)]
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def _forget(self) -> None:
+        """Let hosts drop what neither an epoch in flight nor one to come can reach."""
+        if not self.clock.begun:
+            return
+        since = self._flying[0].start if self._flying else self.clock.real_now
+        windows = [(w << self.clock.shift) for w in self.router.windows]
+        horizons = clamped(since - window for window in windows).tolist()
+        ticket = Ticket()
+        for worker in self.workers.values():
+            worker.send(Forget(horizons), ticket)
+        for log, horizon in zip(self._log, horizons, strict=True):
+            log.forget(horizon)
+        if not self._flying:
+            self._wait(ticket)
+
+    # -- load ----------------------------------------------------------------------------------
+
+    def _report(self, border: int) -> None:
+        """Tell the router what came and what hosts did, counted in rows: the same in every run."""
+        if self._reported is None:
+            self._reported = border, list(self._routed)
+        since, routed = self._reported
+        if border == since or self.epochs % EPOCHS_PER_REPORT:
+            return
+        self.drain()
+        self.leave()
+        ticks = border - since
+        loads = {
+            number: self._usage(self.workers[number], ticks)
+            for number in self.router.book.open_hosts
+        }
+        rates = [(now - then) / ticks for now, then in zip(self._routed, routed, strict=True)]
+        self.router.report(loads, rates=rates)
+        self._reported = border, list(self._routed)
+
+    def _usage(self, worker: Worker, ticks: int) -> Usage:
+        tally, held = worker.tally, sum(map(len, worker.shelves))
+        work = tally.rows_in + tally.partials_in + tally.results + worker.operator.comparisons
+        sent = (tally.rows_in + tally.partials_in) * self.room.row_bytes
+        did, got = self._seen.get(worker.number, (0, 0))
+        self._seen[worker.number] = work, sent
+        return Usage((work - did) / ticks, held * self.room.row_bytes, (sent - got) / ticks)
+
+    # -- moves of state, hosts that come and go ------------------------------------------------
+
+    def add_host(self, host: Host) -> None:
+        """A host joins."""
+        self.drain()
+        moves = self.router.add_host(host)
+        self._add_worker(host.number)
+        self.fusion.add_host(host.number, self.fusion.watermark)
+        self._carry_out(moves)
+
+    def remove_host(self, number: int, *, lost: bool) -> None:
+        """A host leaves: planned, or lost with all it holds."""
+        self.drain()
+        moves = self.router.remove_host(number, lost=lost)
+        if lost:
+            self._end_worker(number)
+        self._carry_out(moves)
+
+    def leave(self) -> None:
+        """Let go of hosts that were removed as planned and hold nothing any more."""
+        open_hosts = self.router.book.open_hosts
+        for number in [n for n in self.workers if n not in open_hosts]:
+            if self.router.drained(number):
+                self._end_worker(number)
+
+    def _end_worker(self, number: int) -> None:
+        worker = self.workers.pop(number)
+        worker.end()
+        self._left.append((number, worker.tally, worker.operator.comparisons))
+        self.fusion.remove_host(number)
+        self._seen.pop(number, None)
+
+    def _carry_out(self, moves: Sequence[Move]) -> None:
+        """All sources are read before anything reaches a target; nothing else is going on."""
+        if not moves:
+            return
+        self.drain()
+        ticket = Ticket()
+        given = self._gather(moves, ticket)
+        ticket = Ticket()
+        for move, stretches in zip(moves, given, strict=True):
+            start, stop = self._stretch_of(move)
+            chosen = self._chosen(move.stream, move.groups) if move.groups else None
+            take = Take(move.stream, start, stop, move.marks, stretches, chosen)
+            self.workers[move.target].send(take, ticket)
+        self._wait(ticket)
+
+    def _gather(self, moves: Sequence[Move], ticket: Ticket) -> list[list[Stretch]]:
+        for number, move in enumerate(moves):
+            start, stop = self._stretch_of(move)
+            chosen = self._chosen(move.stream, move.groups) if move.groups else None
+            if move.source is None:
+                ticket.given[number] = self._log[move.stream].find(start, stop, chosen)
+            else:
+                give = Give(number, move.stream, start, stop, chosen, move.keep)
+                self.workers[move.source].send(give, ticket)
+        self._wait(ticket)
+        return [ticket.given[number] for number in range(len(moves))]
+
+    def _stretch_of(self, move: Move) -> tuple[int, int]:
+        return self.clock.real(move.start), self.clock.real_stop(move.stop)
+
+
+def _end_all(workers: dict[int, Worker]) -> None:
+    """Threads end with whoever started them."""
+    for worker in workers.values():
+        worker.end(wait=False)

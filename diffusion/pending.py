@@ -1,0 +1,53 @@
+"""Rows that have arrived and that no epoch has taken yet."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.shelf import position
+
+
+class Pending:
+    """Those of one stream: pieces, each in order of time.
+
+    >>> pending = Pending()
+    >>> pending.add(np.array([3, 8]), np.array([0, 1]))
+    >>> pending.add(np.array([1, 5]), np.array([2, 3]))
+    >>> times, rows = pending.take(6)
+    >>> times.tolist(), rows.tolist(), pending.earliest
+    ([1, 3, 5], [2, 0, 3], 8)
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[int, int, I64, I64]] = []  # first time, tie-breaker, times, rows
+        self._added = 0
+
+    @property
+    def earliest(self) -> int | None:
+        """The least time among them."""
+        return self._pieces[0][0] if self._pieces else None
+
+    def add(self, times: I64, rows: I64) -> None:
+        """More rows, in order of time."""
+        if len(times):
+            self._added += 1
+            heappush(self._pieces, (int(times[0]), self._added, times, rows))
+
+    def take(self, stop: int) -> tuple[I64, I64]:
+        """All rows with time < ``stop``, by time and row."""
+        taken: list[tuple[I64, I64]] = []
+        while self._pieces and self._pieces[0][0] < stop:
+            _, _, times, rows = heappop(self._pieces)
+            at = position(times, stop)
+            taken.append((times[:at], rows[:at]))
+            self.add(times[at:], rows[at:])
+        if not taken:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        if len(taken) == 1:
+            return taken[0]
+        times = np.concatenate([piece[0] for piece in taken])
+        rows = np.concatenate([piece[1] for piece in taken])
+        order = np.lexsort((rows, times))
+        return times[order], rows[order]

@@ -1,0 +1,298 @@
+"""One host of an in-process cluster: an actor that does what `router` says with a real operator.
+
+It has one first-in-first-out inbox and handles one message after the other.  It decides nothing:
+where rows are stored, where partial results travel and what is void comes with the messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Condition, Thread
+from typing import Protocol
+
+import numpy as np
+from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.router import Hop
+from windjoin.diffusion.shelf import LONG_AGO, Chosen, Shelf, Stretch, clamped
+
+ALL_MARKS = -1
+Stretches = tuple[I64, I64]  # first and last time of each, in order and apart
+
+
+class Operator(Protocol):
+    """The join on one host; see `windjoin.kernels.hosted.HostJoin`."""
+
+    @property
+    def comparisons(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def store(self, stream: int, rows: I64) -> None: ...
+    def hold(self, stream: int, rows: I64) -> None: ...
+    def forget(self, stream: int, horizon: int) -> None: ...
+    def sweep(self) -> None: ...
+    def stop(self) -> None: ...
+    def extend(
+        self,
+        bound: tuple[int, ...],
+        targets: tuple[int, ...],
+        partials: Sequence[I64],
+        voids: Mapping[int, Stretches],
+        held: Callable[[int], I64],
+    ) -> list[I64]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Rows to be held."""
+
+    stream: int
+    stretch: Stretch
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Partial results to be extended; ``trail`` is the hosts they went through."""
+
+    hops: tuple[Hop, ...]  # of the path; voids in event time
+    hop: int
+    bound: tuple[int, ...]
+    partials: Sequence[I64]
+    marks: int
+    trail: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """Rows to be handed out, by `Ticket.given`; they stay if ``keep``."""
+
+    number: int
+    stream: int
+    start: int
+    stop: int
+    chosen: Chosen | None
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Rows that come from elsewhere: those that are here already only gain the marks."""
+
+    stream: int
+    start: int
+    stop: int
+    marks: int
+    stretches: Sequence[Stretch]
+    chosen: Chosen | None  # then none of them is here
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """By stream, the time before which nothing is needed any more."""
+
+    horizons: Sequence[int]
+
+
+Message = Store | Probe | Give | Take | Forget
+
+
+@dataclass(slots=True)
+class Ticket:
+    """One epoch, or one move: what is still to be done for it, and what came of it."""
+
+    start: int = 0  # event times of the epoch
+    stop: int = 0
+    open: int = 0
+    blocks: list[tuple[tuple[int, ...], int, list[I64]]] = field(default_factory=list)
+    given: dict[int, list[Stretch]] = field(default_factory=dict)
+    failure: tuple[BaseException, int, int | None] | None = None  # error, host, stream
+    done: Condition = field(default_factory=Condition)
+
+    def add(self, more: int) -> None:
+        """So many messages were sent for it."""
+        with self.done:
+            self.open += more
+
+    def finish(self) -> None:
+        """One of its messages was dealt with."""
+        with self.done:
+            self.open -= 1
+            if self.open == 0:
+                self.done.notify_all()
+
+    def wait(self) -> None:
+        """Until all its messages were dealt with."""
+        with self.done:
+            while self.open:
+                self.done.wait()
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a host has done so far."""
+
+    rows_in: int = 0  # stored
+    partials_in: int = 0
+    results: int = 0
+    rows_moved: int = 0
+
+
+class Worker:
+    """A host: its rows by stream, its operator, its thread."""
+
+    def __init__(
+        self,
+        number: int,
+        streams: int,
+        operator: Operator,
+        times: Callable[[int, I64], I64],
+        peers: Mapping[int, Worker],
+    ) -> None:
+        self.number = number
+        self.operator = operator
+        self.shelves = [Shelf() for _ in range(streams)]
+        self.tally = Tally()
+        self._times = times
+        self._peers = peers
+        self._inbox: SimpleQueue[tuple[Message, Ticket] | None] = SimpleQueue()
+        self._thread = Thread(target=self._work, name=f"windjoin-host-{number}", daemon=True)
+        self._thread.start()
+
+    def send(self, message: Message, ticket: Ticket) -> None:
+        """Put a message into the inbox."""
+        ticket.add(1)
+        self._inbox.put((message, ticket))
+
+    def end(self, wait: bool = True) -> None:
+        """Stop the thread once the inbox is empty."""
+        self._inbox.put(None)
+        if wait:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while (item := self._inbox.get()) is not None:
+            message, ticket = item
+            try:
+                if ticket.failure is None:
+                    self._handle(message, ticket)
+            except BaseException as error:
+                ticket.failure = error, self.number, _stream_of(message)
+            finally:
+                ticket.finish()
+
+    def _handle(self, message: Message, ticket: Ticket) -> None:
+        match message:
+            case Store():
+                self.tally.rows_in += len(message.stretch.rows)
+                self._store(message.stream, message.stretch)
+            case Probe():
+                self._probe(message, ticket)
+            case Give():
+                self._give(message, ticket)
+            case Take():
+                self._take(message)
+            case Forget():
+                self._forget(message.horizons)
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def _store(self, stream: int, stretch: Stretch) -> None:
+        if self.shelves[stream].add(stretch):
+            self.operator.store(stream, stretch.rows)
+        else:
+            self.operator.hold(stream, self.shelves[stream].rows())
+
+    def _give(self, give: Give, ticket: Ticket) -> None:
+        shelf = self.shelves[give.stream]
+        if give.keep:
+            ticket.given[give.number] = shelf.find(give.start, give.stop, give.chosen)
+            return
+        found = shelf.take_out(give.start, give.stop, give.chosen)
+        ticket.given[give.number] = found
+        self.tally.rows_moved += sum(len(stretch.rows) for stretch in found)
+        if shelf.scattered:
+            shelf.gone = LONG_AGO
+            self.operator.hold(give.stream, shelf.rows())
+        else:
+            self.operator.forget(give.stream, int(clamped([shelf.gone])[0]))
+
+    def _take(self, take: Take) -> None:
+        shelf = self.shelves[take.stream]
+        missing = [(take.start, take.stop)]
+        if take.chosen is None:
+            missing = shelf.mark(take.start, take.stop, take.marks)
+        for start, stop in missing:
+            for stretch in take.stretches:
+                more = stretch.between(start, stop, take.marks)
+                if len(more.rows):
+                    self._store(take.stream, more)
+
+    def _forget(self, horizons: Sequence[int]) -> None:
+        for stream, (shelf, horizon) in enumerate(zip(self.shelves, horizons, strict=True)):
+            shelf.forget(horizon)
+            self.operator.forget(stream, horizon)
+
+    # -- partial results -----------------------------------------------------------------------
+
+    def _probe(self, probe: Probe, ticket: Ticket) -> None:
+        hop = probe.hops[probe.hop]
+        self.tally.partials_in += len(probe.partials[0])
+        targets = hop.streams
+        voids = {stream: self._avoided(stream, hop) for stream in targets}
+        found = self.operator.extend(
+            probe.bound, targets, probe.partials, voids, lambda s: self.shelves[s].rows()
+        )
+        bound = (*probe.bound, *targets)
+        for marks, rows in self._marked(targets, found, probe.marks, len(probe.bound)):
+            self._send_on(probe, ticket, bound, marks, rows)
+
+    def _avoided(self, stream: int, hop: Hop) -> Stretches:
+        """What is void here, and what was given away but may still be in an index."""
+        voids = sorted(hop.voids.get(self.number, ()))
+        gone = self.shelves[stream].gone
+        if gone > LONG_AGO:
+            voids = [(LONG_AGO, gone), *((max(a, gone), b) for a, b in voids if b > gone)]
+        return clamped(start for start, _ in voids), clamped(stop - 1 for _, stop in voids)
+
+    def _marked(
+        self, targets: tuple[int, ...], found: list[I64], marks: int, bound: int
+    ) -> list[tuple[int, list[I64]]]:
+        """The longer partial results, those of the same marks together, those without left out."""
+        if not len(found[0]):
+            return []
+        common = np.full(len(found[0]), marks, np.int64)
+        uniform = True
+        for target, rows in zip(targets, found[bound:], strict=True):
+            theirs = self.shelves[target].marks()
+            if theirs is None:
+                uniform = False
+                common &= self.shelves[target].marks_at(self._times(target, rows))
+            else:
+                common &= theirs
+        if uniform:
+            return [(int(common[0]), found)] if common[0] else []
+        return [
+            (int(kept), [rows[common == kept] for rows in found])
+            for kept in np.unique(common)
+            if kept
+        ]
+
+    def _send_on(
+        self, probe: Probe, ticket: Ticket, bound: tuple[int, ...], marks: int, rows: list[I64]
+    ) -> None:
+        trail = (*probe.trail, self.number)
+        if probe.hop + 1 == len(probe.hops):
+            self.tally.results += len(rows[0])
+            in_order = [rows[bound.index(stream)] for stream in range(len(bound))]
+            ticket.blocks.append(((*trail, marks), bound[0], in_order))
+            return
+        onward = Probe(probe.hops, probe.hop + 1, bound, rows, marks, trail)
+        for host in probe.hops[onward.hop].hosts:
+            self._peers[host].send(onward, ticket)
+
+
+def _stream_of(message: Message) -> int | None:
+    if isinstance(message, Forget):
+        return None
+    return message.bound[0] if isinstance(message, Probe) else message.stream

@@ -1,0 +1,130 @@
+"""What one host of several does: indexes over its part of the rows, and hops from what it is sent.
+
+All hosts of a process share the columns of the windows, which nobody changes while they work; rows
+and partial results travel between them as row numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from windjoin.kernels.hops import pipeline_of_latest
+from windjoin.kernels.order import hops_from
+from windjoin.kernels.spec import I64, JoinSpec
+from windjoin.kernels.statistics import Statistics
+from windjoin.kernels.window import Window
+from windjoin.pyx.output import Output
+from windjoin.pyx.pipeline import Pipeline
+
+SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
+NOTHING = np.empty(0, np.int64)
+
+Way = tuple[tuple[int, ...], tuple[int, ...]]  # streams that are bound, streams to hop to
+Stretches = tuple[I64, I64]  # first and last time of each, in order and apart
+
+
+class HostJoin:
+    """The rows of one host under indexes, and a pipeline for every way partial results come."""
+
+    def __init__(self, spec: JoinSpec, windows: Sequence[Window], statistics: Statistics) -> None:
+        self.spec = spec
+        self.statistics = statistics
+        self.windows = [window.twin() for window in windows]
+        self.stopped = False
+        self._pipelines: dict[Way, Pipeline] = {}
+        self._targets: dict[Way, tuple[int, ...]] = {}  # in the order they are probed
+        self._measured = 0
+        self._sweep_at = SWEEP_AT
+
+    @property
+    def comparisons(self) -> int:
+        """Candidates looked at so far."""
+        return self._measured + sum(map(_proposed, self._pipelines.values()))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for indexes and the blocks of the hops."""
+        return sum(window.index_bytes for window in self.windows) + sum(
+            one.nbytes for one in self._pipelines.values()
+        )
+
+    def store(self, stream: int, rows: I64) -> None:
+        """Hold more rows, given in time order."""
+        window = self.windows[stream]
+        window.insert(window.stored(rows))
+
+    def hold(self, stream: int, rows: I64) -> None:
+        """Hold these rows, in time order, and no others."""
+        window = self.windows[stream]
+        fresh = window.twin()
+        for access in window.accesses:
+            fresh.serve(access)
+        fresh.insert(fresh.stored(rows))
+        self.windows[stream] = fresh
+        self._measured = self.comparisons
+        self._pipelines.clear()
+
+    def forget(self, stream: int, horizon: int) -> None:
+        """Rows with time < ``horizon`` are not asked for any more."""
+        window = self.windows[stream]
+        for index in window.indexes.values():
+            index.expire(horizon)
+        held = sum(index.n_keys for index in window.indexes.values())
+        if held > self._sweep_at:
+            window.sweep()
+            self._sweep_at = max(SWEEP_AT, 2 * held)
+
+    def sweep(self) -> None:
+        """Drop expired rows for good, so that their key codes may be used again."""
+        for window in self.windows:
+            window.sweep()
+
+    def extend(
+        self,
+        bound: tuple[int, ...],
+        targets: tuple[int, ...],
+        partials: Sequence[I64],
+        voids: Mapping[int, Stretches],
+        held: Callable[[int], I64],
+    ) -> list[I64]:
+        """Longer partial results: row numbers of ``bound``, then of ``targets``.
+
+        partials: row numbers of each bound stream; the first stream has the latest row
+        voids: by target, where it is not probed
+        held: all rows of a stream that are stored here, asked for where an index is new
+        """
+        way = bound, targets
+        if way not in self._pipelines:
+            self._pipelines[way] = self._pipeline(way, held)
+        hops = self._pipelines[way]
+        hops.stopped = self.stopped
+        for number, target in enumerate(self._targets[way]):
+            hops.avoid(number, *voids.get(target, (NOTHING, NOTHING)))
+        output = Output(len(self.windows))
+        hops.run_partials(partials, output)
+        found = output.finish()
+        return [found[stream] for stream in (*bound, *targets)]
+
+    def stop(self) -> None:
+        """End what is going on; it raises KeyboardInterrupt."""
+        self.stopped = True
+        for one in list(self._pipelines.values()):
+            one.stopped = True
+
+    def _pipeline(self, way: Way, held: Callable[[int], I64]) -> Pipeline:
+        bound, targets = way
+        order = hops_from(self.spec, self.statistics, bound, targets)
+        for step in order.steps:
+            window = self.windows[step.stream]
+            if step.access.identity not in window.indexes:
+                window.serve(step.access)
+                arrivals = window.stored(held(step.stream))
+                index = window.indexes[step.access.identity]
+                index.insert(step.access.values(window, arrivals), arrivals.time, arrivals.rows)
+        self._targets[way] = tuple(step.stream for step in order.steps)
+        return pipeline_of_latest(self.spec, order, bound, self.windows)
+
+
+def _proposed(hops: Pipeline) -> int:
+    return sum(int(hop["proposed"]) for hop in hops.measured())
