@@ -106,6 +106,8 @@ class PSP(Router):
     def remove_host(self, number: int, *, lost: bool) -> tuple[Move, ...]:
         """A host leaves; what it held goes to the hosts that stay, from the log if it is lost."""
         super().remove_host(number, lost=lost)
+        if number not in self.order:  # it left before, and what it held went then
+            return ()
         moves = self._reorder([], [number])
         if lost:
             moves = tuple(m._replace(source=None) if m.source == number else m for m in moves)

@@ -66,6 +66,8 @@ def draw_scenario(rng: random.Random, strategy: str) -> Scenario:
         options["crowded"] = rng.choice([1.0, 2.0, float("inf")])
     if strategy == "groups":
         options = {"group_count": 8}
+    if strategy == "psp":
+        options = {"relocation": rng.choice(["aggressive", "passive"])}
     return Scenario(profiles, rows, hosts, rng.randint(1, 40), start, options)
 
 

@@ -15,7 +15,7 @@ from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.load import Usage
 from windjoin.diffusion.reference import ReferenceCluster, Row
 
-STRATEGIES = ["atr", "ctr", "groups", "single", "ctr-random"]
+STRATEGIES = ["atr", "ctr", "groups", "psp", "single", "ctr-random"]
 numbers = st.integers(0, 1 << 30)
 
 

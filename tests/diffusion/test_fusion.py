@@ -7,8 +7,7 @@ import random
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from windjoin.diffusion.fusion import Fused, Fusion
-from windjoin.diffusion.segments import FOREVER, NEVER
+from windjoin.diffusion.fusion import FOREVER, NEVER, Fused, Fusion
 
 
 def block(*times: int) -> dict[str, np.ndarray]:

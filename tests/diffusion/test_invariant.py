@@ -15,7 +15,7 @@ from windjoin.diffusion.reference import Row
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.segments import Segment
 
-EXACT = ["atr", "atr-fixed", "ctr", "ctr-random", "groups", "single"]
+EXACT = ["atr", "atr-fixed", "ctr", "ctr-random", "groups", "psp", "single"]
 quick = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 seeds = st.integers(0, 2**63)
 
