@@ -127,13 +127,13 @@ class BoundQuery:
             predicates[position] = replace(opaque, evaluate=_PairMask(typed, names, fetch))
         return replace(self.spec, predicates=tuple(predicates))
 
-    def gather(self, tables: Sequence[pa.Table], rows: Sequence[I64]) -> pa.Table:
+    def gather(self, tables: Sequence[pa.Table], rows: Sequence[I64], threads: int = 1) -> pa.Table:
         """The result table for row numbers of every stream's table."""
-        return self._output.gather(table_fetch(tables), rows)
+        return self._output.gather(table_fetch(tables), rows, threads)
 
-    def gather_with(self, fetch: Fetch, rows: Sequence[I64]) -> pa.Table:
+    def gather_with(self, fetch: Fetch, rows: Sequence[I64], threads: int = 1) -> pa.Table:
         """The same with columns that ``fetch(stream, column names, rows)`` serves."""
-        return self._output.gather(fetch, rows)
+        return self._output.gather(fetch, rows, threads)
 
 
 def _check_streams(names: tuple[str, ...], schemas: Mapping[str, pa.Schema]) -> None:

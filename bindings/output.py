@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from windjoin.operands import words
 from windjoin.query import Query, output_name
 
 MOST_PLACES = 76  # of an Arrow decimal256
+ROWS_FOR_THREADS = 1 << 17  # results; for fewer, one thread gathers all columns
 I64 = NDArray[np.int64]
 # columns of one stream at row numbers: ``fetch(stream number, column names, rows)``
 Fetch = Callable[[int, list[str], I64], list[Any]]
@@ -59,6 +61,7 @@ class Output:
                 )
         self.schema = pa.schema([column.field for column in self.columns])
         self._needed = self._needed_columns()
+        self._slowest_first = self._by_cost(schemas)
 
     def _needed_columns(self) -> list[list[str]]:
         used = {column.key: column for item in self.columns for column in item.source.columns()}
@@ -67,21 +70,24 @@ class Output:
             for name in self._names
         ]
 
+    def _by_cost(self, schemas: Mapping[str, pa.Schema]) -> list[tuple[int, str]]:
+        """(stream, column) of every column needed: those that threads should not begin last."""
+        needed = [(s, name) for s, names in enumerate(self._needed) for name in names]
+
+        def plain(place: tuple[int, str]) -> bool:
+            stream, name = place
+            return bool(pa.types.is_primitive(schemas[self._names[stream]].field(name).type))
+
+        return sorted(needed, key=plain)
+
     @property
     def needed(self) -> list[list[str]]:
         """For every stream, the columns the result is made of: all others may stay behind."""
         return [list(names) for names in self._needed]
 
-    def gather(self, fetch: Fetch, rows: Sequence[I64]) -> pa.Table:
+    def gather(self, fetch: Fetch, rows: Sequence[I64], threads: int = 1) -> pa.Table:
         """The result table for row numbers ``rows[stream]``, each column taken once."""
-        taken: dict[tuple[str, str], Any] = {}
-        for stream, names in enumerate(self._needed):
-            if names:
-                arrays = fetch(stream, names, rows[stream])
-                taken |= {
-                    (self._names[stream], name): array
-                    for name, array in zip(names, arrays, strict=True)
-                }
+        taken = self._taken(fetch, rows, threads)
 
         def column(node: Column) -> Any:
             return taken[node.stream, node.name]
@@ -91,6 +97,22 @@ class Output:
             for item in self.columns
         ]
         return pa.table(arrays, schema=self.schema)
+
+    def _taken(self, fetch: Fetch, rows: Sequence[I64], threads: int) -> dict[tuple[str, str], Any]:
+        """Every column needed, by the names of its stream and itself."""
+        if threads > 1 and len(rows[0]) >= ROWS_FOR_THREADS:
+            with ThreadPoolExecutor(threads, "windjoin") as pool:
+                arrays = pool.map(lambda p: fetch(p[0], [p[1]], rows[p[0]])[0], self._slowest_first)
+                return {
+                    (self._names[stream], name): array
+                    for (stream, name), array in zip(self._slowest_first, arrays, strict=True)
+                }
+        return {
+            (self._names[stream], name): array
+            for stream, names in enumerate(self._needed)
+            if names
+            for name, array in zip(names, fetch(stream, names, rows[stream]), strict=True)
+        }
 
 
 def table_fetch(tables: Sequence[pa.Table]) -> Fetch:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.kernels.spec import I64
+from windjoin.output import take
 
 SMALL_BATCH = 1024  # rows; smaller batches are copied together, once
 
@@ -69,8 +70,8 @@ class Payload:
             return [pa.array([], self.schema.field(name).type) for name in names]
         first, last = int(rows.min()), int(rows.max())
         table, start = self._stretch(first, last)
-        indices: Any = pa.array(rows - start)
-        return [table.column(name).take(indices) for name in names]
+        local = rows - start
+        return [take(table.column(name), local) for name in names]
 
     def _stretch(self, first: int, last: int) -> tuple[pa.Table, int]:
         """The batches from that with row ``first`` to that with row ``last``, as one table."""

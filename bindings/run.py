@@ -76,7 +76,8 @@ def run(query: Query, tables: Mapping[str, Any], options: Options) -> tuple[pa.T
     """The joined table."""
     read = _read(query, tables)
     rows, done = _join(query, read, options)
-    return done.bound.gather(list(read.values()), rows), done
+    threads = threads_for(options.threads, len(rows[0]))
+    return done.bound.gather(list(read.values()), rows, threads), done
 
 
 def indices(
@@ -111,7 +112,7 @@ def _join(
     hosts = asked_hosts(bound, options.hosts, options.strategy, options.segment)
     data = list(tables.values())
     total = max(table.num_rows for table in data)
-    threads = _threads(options.threads, total)
+    threads = threads_for(options.threads, total)
     if hosts is not None and options.threads is not None:
         raise QueryError(
             f"threads={threads} and hosts={hosts.count}: every host is a thread; give one of them"
@@ -135,7 +136,8 @@ def _join(
     return rows, BatchRun(bound, found, rejected, counts, cluster)
 
 
-def _threads(threads: int | None, rows: int) -> int:
+def threads_for(threads: int | None, rows: int) -> int:
+    """As many threads as asked for; None: as many as there are cores and enough rows for."""
     if threads is None:
         return max(1, min(len(os.sched_getaffinity(0)), rows // ROWS_PER_THREAD))
     if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:

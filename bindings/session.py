@@ -21,6 +21,7 @@ from windjoin.output import Fetch
 from windjoin.payload import Payload
 from windjoin.query import Query
 from windjoin.rejected import Rejected
+from windjoin.run import threads_for
 from windjoin.watermarks import length_ticks
 
 Results = pa.Table | dict[str, I64]
@@ -206,7 +207,7 @@ class Session:
     def _results(self, rows: list[I64]) -> Results:
         if self.rows_only:
             return dict(zip(self.query.names, rows, strict=True))
-        return self._bound.gather_with(self._fetch, rows)
+        return self._bound.gather_with(self._fetch, rows, threads_for(None, len(rows[0])))
 
     def _nothing(self) -> Results:
         if self.rows_only:
