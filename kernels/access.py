@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from windjoin.kernels.window import Arrivals, Window
     from windjoin.pyx.index import Index
 
+MOST_RANKS = 2**31 - 64  # rows that an index with row numbers of 32 bits can hold
+
 
 @dataclass(frozen=True)
 class Situation:

@@ -7,17 +7,18 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.access import MOST_RANKS, Access, Situation
 from windjoin.kernels.comparison import other_side
 from windjoin.kernels.ranges import as_ranges
 from windjoin.kernels.side import Side, Table, sortable
-from windjoin.kernels.spec import I64, Between, Predicate
+from windjoin.kernels.spec import I64, Between
 from windjoin.kernels.window import Arrivals, Window
+from windjoin.pyx.cellranks import RankedCells
 from windjoin.pyx.cells import ValueCells
 from windjoin.pyx.index import Index
 
 PER_PROBE = 30.0  # nanoseconds: three cells
-PER_CANDIDATE = 3.4  # with the exact test that follows
+PER_CANDIDATE = 2.0
 PROPOSED = 1.5  # rows in the cells per row in the band
 
 
@@ -42,23 +43,28 @@ class Band(Access):
             candidates = PROPOSED * situation.window_rows * situation.statistics.share(p)
             cost = PER_PROBE + candidates * PER_CANDIDATE
             column = other_side(p, situation.target)[1].column
-            yield cls(situation.target, (), candidates, cost, p, column, width)
-
-    @property
-    def serves(self) -> tuple[Predicate, ...]:
-        return (self.predicate,)
+            yield cls(situation.target, (p,), candidates, cost, p, column, width)
 
     @property
     def identity(self) -> Hashable:
         return (self.name, self.target, self.column, self.width)
 
     def load(self, table: Table) -> Index:
-        values = table.columns[self.column]
-        real = self.predicate.dtype == "float64"
-        return ValueCells.load(sortable(values), table.time, self.width, real, table.first)
+        values, view = sortable(table.columns[self.column]), table.view(self.column)
+        return ValueCells.load(values, table.time, self.width, self._real, view, table.first)
+
+    def load_for_start(self, table: Table) -> Index:
+        if len(table.time) > MOST_RANKS:
+            return self.load(table)
+        values = sortable(table.columns[self.column])
+        return RankedCells.load(values, table.time, self.width, self._real, table.first)
 
     def start(self, window: Window) -> Index:
-        return ValueCells(self.width, self.predicate.dtype == "float64")
+        return ValueCells(self.width, self._real, window.view(self.column))
+
+    @property
+    def _real(self) -> bool:
+        return self.predicate.dtype == "float64"
 
     def values(self, window: Window, arrivals: Arrivals) -> I64:
         return sortable(arrivals.columns[self.column])

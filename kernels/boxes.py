@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from windjoin.kernels.access import Access, Situation
-from windjoin.kernels.ranges import MOST_CONDITIONS, Range, as_ranges, decided, ranges_by_column
+from windjoin.kernels.ranges import MOST_CONDITIONS, Range, as_ranges, ranges_by_column
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import I64, Predicate
 from windjoin.kernels.window import Arrivals, Window
@@ -49,7 +49,7 @@ class Boxes(Access):
         cost = RUNS_PER_WINDOW * PER_RUN + cut * PER_BOX + candidates * PER_CANDIDATE
         per_run = int(min(max(rows / RUNS_PER_WINDOW, 64), 1 << 17))
         yield cls(
-            situation.target, decided(served), candidates, cost, ranges, tuple(columns), per_run
+            situation.target, served, candidates, cost, ranges, tuple(columns), per_run
         )
 
     @property

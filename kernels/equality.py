@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.access import MOST_RANKS, Access, Situation
 from windjoin.kernels.side import Codes, Side, Table
 from windjoin.kernels.spec import Equal, Key
 from windjoin.kernels.statistics import DERIVED_SHARE
@@ -19,7 +19,6 @@ from windjoin.pyx.ranks import KeyRanks
 LOOKUP = 9.0  # nanoseconds per partial result
 PER_PART = 6.0  # for each further part of a composite key
 PER_CANDIDATE = 1.8
-MOST_RANKS = 2**31 - 64  # row numbers of 32 bits
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from windjoin.kernels.access import Access, Situation
-from windjoin.kernels.ranges import Range, as_ranges, decided, ranges_by_column
+from windjoin.kernels.ranges import Range, as_ranges, ranges_by_column
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import I64, Predicate
 from windjoin.kernels.window import Arrivals, Window
@@ -38,7 +38,7 @@ class Inequality(Access):
             slices = rows / per_slice + 1
             cost = slices * PER_SLICE + candidates * PER_CANDIDATE
             yield cls(
-                situation.target, decided(ranges), candidates, cost, ranges, column, per_slice
+                situation.target, ranges, candidates, cost, ranges, column, per_slice
             )
 
     @property

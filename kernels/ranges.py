@@ -8,7 +8,7 @@ from typing import Any
 from windjoin.kernels.access import Situation
 from windjoin.kernels.comparison import as_filter, other_side
 from windjoin.kernels.side import Side
-from windjoin.kernels.spec import Between, Compare, Predicate
+from windjoin.kernels.spec import Between, Compare
 
 MOST_CONDITIONS = 16  # that one index is asked about
 
@@ -23,14 +23,6 @@ def ranges_by_column(situation: Situation) -> dict[int, tuple[Range, ...]]:
             column = other_side(p, situation.target)[1].column
             found[column] = (*found.get(column, ()), p)
     return {column: ranges[:MOST_CONDITIONS] for column, ranges in found.items()}
-
-
-def decided(ranges: Sequence[Range]) -> tuple[Predicate, ...]:
-    """Those that a range decides alone.
-
-    A band of doubles is tested on the rounded difference, which no order can tell.
-    """
-    return tuple(p for p in ranges if not (isinstance(p, Between) and p.dtype == "float64"))
 
 
 def as_ranges(

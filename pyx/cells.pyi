@@ -3,17 +3,19 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
+from windjoin.pyx.column import ColumnView
 from windjoin.pyx.index import Index
 
 @disjoint_base
 class ValueCells(Index):
-    def __new__(cls, width: float, real: bool) -> Self: ...
+    def __new__(cls, width: float, real: bool, column: ColumnView) -> Self: ...
     @staticmethod
     def load(
         values: NDArray[np.int64],  # const int64_t[::1]: integers, or sortable doubles
         times: NDArray[np.int64],  # const int64_t[::1], non-decreasing
         width: float,  # double, > 0: of a cell
         real: bool,
+        column: ColumnView,  # the values by row number, as they came
         first: int = 0,  # int64_t
     ) -> ValueCells: ...
     def insert(

@@ -66,6 +66,13 @@ static inline int64_t sortable(double value) {
     return bits ^ ((bits >> 63) & INT64_MAX);
 }
 
+/* The same of a double's bits. */
+static inline int64_t sortable_bits(int64_t bits) {
+    double value;
+    memcpy(&value, &bits, 8);
+    return sortable(value);
+}
+
 static inline double from_sortable(int64_t key) {
     double value;
     key ^= (key >> 63) & INT64_MAX;

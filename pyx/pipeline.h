@@ -53,18 +53,50 @@ static inline void gather_codes(const Column *column, const int64_t *row, int64_
     for (int64_t i = 0; i < n; i++) out[i] = AT(column, int32_t, row[i]);
 }
 
-/* Values of the target that can stand against one bound value; doubles a little too many. */
+/* sortable() of the doubles at the ends. */
+#define LEAST_REAL (-0x7ff0000000000001ll) /* -inf */
+#define MOST_REAL 0x7ff0000000000000ll
+
+static inline int at_most(double v, int64_t key, double high) { return v - from_sortable(key) <= high; }
+static inline int at_least(double v, int64_t key, double low) { return v - from_sortable(key) >= low; }
+
+/* First key in [LEAST_REAL, MOST_REAL] at which v - value <= high; v is finite. */
+static inline int64_t first_at_most(double v, double high) {
+    int64_t key = sortable(v - high), low = LEAST_REAL, past = MOST_REAL + 1;
+    key += !at_most(v, key, high);
+    if (key <= MOST_REAL && key > LEAST_REAL) {
+        key -= at_most(v, key - 1, high);
+        if (key > LEAST_REAL && at_most(v, key, high) && !at_most(v, key - 1, high)) return key;
+    }
+    while (low < past) { /* differences are rounded: many values may have the same */
+        int64_t middle = low + (int64_t)(((uint64_t)past - (uint64_t)low) >> 1);
+        if (at_most(v, middle, high)) past = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+/* Values y with low <= v - y <= high, the difference rounded as a double: an interval. */
+static inline void real_range(double v, double low, double high, int64_t *from, int64_t *to) {
+    *from = MOST_REAL;
+    *to = LEAST_REAL;
+    if (isnan(v)) return;
+    if (isinf(v)) {
+        if (v > 0 && high == INFINITY) *from = LEAST_REAL, *to = MOST_REAL - 1;
+        if (v < 0 && low == -INFINITY) *from = LEAST_REAL + 1, *to = MOST_REAL;
+        return;
+    }
+    *from = first_at_most(v, high);
+    *to = ~first_at_most(-v, -low); /* v - y >= low is (-v) - (-y) <= -low; ~key is that of -y */
+}
+
+/* Values of the target that stand against one bound value. */
 static inline void value_range(const Comparison *c, int64_t row, int64_t *from, int64_t *to) {
     *from = INT64_MIN;
     *to = INT64_MAX;
     if (c->operation == BETWEEN) {
         if (c->real) {
-            /* The rounded difference is tested, so true differences half an ulp outside may pass. */
-            double v = AT(c->bound, double, row);
-            double least = nextafter(v - nextafter(c->real_high, INFINITY), -INFINITY);
-            double most = nextafter(v - nextafter(c->real_low, -INFINITY), INFINITY);
-            *from = isnan(least) ? INT64_MIN : sortable(least);
-            *to = isnan(most) ? INT64_MAX : sortable(most);
+            real_range(AT(c->bound, double, row), c->real_low, c->real_high, from, to);
         } else {
             int64_t v = AT(c->bound, int64_t, row);
             *from = saturated(v - c->high);

@@ -10,22 +10,32 @@ from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe, out_of_memory
 
 
 cdef extern from "ranks.h" nogil:
-    const int RANKS_SLACK
-    ctypedef struct RankList:
-        pass
-    ctypedef struct Ranks:
-        RankList *lists
-        int64_t n_lists
-        int32_t *row
-        const int64_t *time
-        int64_t n
-        int64_t first
     int ranks_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
     void ranks_aim(void *all, int64_t n, int64_t *lo, int64_t *hi)
     void ranks_load(Ranks *all, const int32_t *code)
 
 cdef extern from "memory.h" nogil:
     int64_t *new_array(int64_t n)
+
+
+cdef int new_ranks(
+    Ranks *ranks, const int64_t *time, int64_t n, int64_t n_lists, int64_t first
+) except -1:
+    """Room for the lists of n rows."""
+    ranks.n = n
+    ranks.first = first
+    ranks.n_lists = n_lists
+    ranks.time = time
+    ranks.lists = <RankList *>new_array(2 * n_lists)
+    ranks.row = <int32_t *>new_array((n + RANKS_SLACK + 1) // 2)
+    if ranks.lists == NULL or ranks.row == NULL:
+        out_of_memory(b"rows by key", n)
+    return 0
+
+
+cdef void free_ranks(Ranks *ranks) noexcept:
+    free(ranks.lists)
+    free(ranks.row)
 
 
 cdef class KeyRanks(Index):
@@ -42,8 +52,7 @@ cdef class KeyRanks(Index):
         self.state = &self.all
 
     def __dealloc__(self):
-        free(self.all.lists)
-        free(self.all.row)
+        free_ranks(&self.all)
 
     @staticmethod
     def load(const int32_t[::1] codes, const int64_t[::1] times, int64_t n_codes, int64_t first=0):
@@ -51,15 +60,8 @@ cdef class KeyRanks(Index):
         cdef KeyRanks self = KeyRanks()
         cdef int64_t n = codes.shape[0]
         self.time = times
+        new_ranks(&self.all, &times[0] if n else NULL, n, n_codes, first)
         with nogil:
-            self.all.n = n
-            self.all.first = first
-            self.all.n_lists = n_codes
-            self.all.time = &times[0] if n else NULL
-            self.all.lists = <RankList *>new_array(2 * n_codes)
-            self.all.row = <int32_t *>new_array((n + RANKS_SLACK + 1) // 2)
-            if self.all.lists == NULL or self.all.row == NULL:
-                out_of_memory(b"rows by key", n)
             ranks_load(&self.all, &codes[0] if n else NULL)
         return self
 

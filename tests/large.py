@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import windjoin as wj
 from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
+Tables = dict[str, dict[str, NDArray[Any]]]
 END = 2**63 - 1
 
 
@@ -53,17 +55,13 @@ def expected(holds: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
-def joined(
-    query: wj.Query, tables: dict[str, dict[str, Array]], **options: int
-) -> list[tuple[int, int]]:
+def joined(query: wj.Query, tables: Tables, **options: int) -> list[tuple[int, int]]:
     """Row numbers of all results, sorted."""
     found = query.indices(tables, **options)
     return sorted(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
 
 
-def pushed(
-    query: wj.Query, tables: dict[str, dict[str, Array]], rows: int
-) -> list[tuple[int, int]]:
+def pushed(query: wj.Query, tables: Tables, rows: int) -> list[tuple[int, int]]:
     """The same by pushes of both streams in turn."""
     found: list[tuple[int, int]] = []
     with query.open(rows_only=True, lateness=20_000) as session:
