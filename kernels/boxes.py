@@ -48,9 +48,7 @@ class Boxes(Access):
         cut = (rows / BOX_ROWS) ** (1 - 1 / len(columns)) + candidates / BOX_ROWS
         cost = RUNS_PER_WINDOW * PER_RUN + cut * PER_BOX + candidates * PER_CANDIDATE
         per_run = int(min(max(rows / RUNS_PER_WINDOW, 64), 1 << 17))
-        yield cls(
-            situation.target, served, candidates, cost, ranges, tuple(columns), per_run
-        )
+        yield cls(situation.target, served, candidates, cost, ranges, tuple(columns), per_run)
 
     @property
     def serves(self) -> tuple[Predicate, ...]:

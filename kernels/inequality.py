@@ -37,9 +37,7 @@ class Inequality(Access):
             candidates = rows * situation.statistics.share_of(ranges)
             slices = rows / per_slice + 1
             cost = slices * PER_SLICE + candidates * PER_CANDIDATE
-            yield cls(
-                situation.target, ranges, candidates, cost, ranges, column, per_slice
-            )
+            yield cls(situation.target, ranges, candidates, cost, ranges, column, per_slice)
 
     @property
     def serves(self) -> tuple[Predicate, ...]:
