@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.checking import Typed
-from windjoin.errors import SchemaError, hint, quoted
+from windjoin.errors import QueryError, SchemaError, hint, quoted
 from windjoin.evaluate import holds
-from windjoin.kernels.spec import I64, Bools, JoinSpec, Opaque, StreamSpec
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Nearest, Opaque, Similarity, StreamSpec
 from windjoin.layout import gatherable_schema
 from windjoin.lowering import Lowering
 from windjoin.output import Fetch, Output, table_fetch
@@ -69,6 +69,7 @@ class BoundQuery:
             ),
             tuple(lowering.predicates),
             query.exclude_self,
+            _nearest(query, lowering),
         )
 
     @property
@@ -134,6 +135,17 @@ class BoundQuery:
     def gather_with(self, fetch: Fetch, rows: Sequence[I64], threads: int = 1) -> pa.Table:
         """The same with columns that ``fetch(stream, column names, rows)`` serves."""
         return self._output.gather(fetch, rows, threads)
+
+
+def _nearest(query: Query, lowering: Lowering) -> Nearest | None:
+    if query.nearest is None:
+        return None
+    for number, predicate in enumerate(lowering.predicates):
+        if isinstance(predicate, Similarity):
+            return Nearest(query.nearest, number)
+    raise QueryError(
+        "nearest= needs one condition that compares a distance or similarity with a constant number"
+    )
 
 
 def _check_streams(names: tuple[str, ...], schemas: Mapping[str, pa.Schema]) -> None:

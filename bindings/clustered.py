@@ -178,6 +178,8 @@ def asked_hosts(bound: BoundQuery, hosts: Any, strategy: Any, segment: Any) -> H
             option = f"strategy={strategy!r}" if strategy != "auto" else f"segment={segment!r}"
             raise QueryError(f"{option} needs hosts=, the number of hosts that share the work")
         return None
+    if bound.query.nearest is not None:
+        raise QueryError("nearest= is not for hosts=: partners of a row lie on several of them")
     ticks = None
     if segment is not None:
         ticks = length_ticks("segment", bound.clock, segment, bound.integer_times)

@@ -28,6 +28,7 @@ def as_data(query: Query, last: BatchRun | None) -> dict[str, Any]:
         ],
         "closed": query.closed,
         "on": [repr(condition) for condition in query.on],
+        "nearest": query.nearest,
         "exclude_self": [[query.names[a], query.names[b]] for a, b in query.exclude_self],
     }
     if last is None:
@@ -93,6 +94,8 @@ def as_text(data: Mapping[str, Any]) -> str:
         lines.append(f"  {stream['name']}: time {stream['time']}, window {stream['window']}{where}")
     lines.append("on")
     lines += [f"  {condition}" for condition in data["on"]] or ["  nothing: a cross product"]
+    if data["nearest"] is not None:
+        lines.append(f"of every row the {data['nearest']} nearest partners")
     if data["order"] is None:
         lines.append("order: chosen when the query sees data; run it, or call session.explain()")
         return "\n".join(lines)

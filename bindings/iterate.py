@@ -47,6 +47,8 @@ def joined(session: Session, sources: Sources) -> Iterator[Results]:
             results = session.push(name, batch)
             if _any(results):
                 yield results
+        if _any(results := session.close()):
+            yield results
 
 
 async def joined_async(session: Session, sources: AsyncSources) -> AsyncIterator[Results]:
@@ -73,6 +75,8 @@ async def joined_async(session: Session, sources: AsyncSources) -> AsyncIterator
                     results = session.push(name, batch)
                     if _any(results):
                         yield results
+            if _any(results := session.close()):
+                yield results
     finally:
         for task in waiting:
             task.cancel()

@@ -43,6 +43,7 @@ class Query:
     select: tuple[Expression, ...] | None = None
     closed: Closed = "both"
     exclude_self: tuple[tuple[int, int], ...] = ()  # pairs of stream numbers, lower first
+    nearest: int | None = None
     _last: list[BatchRun] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -218,6 +219,7 @@ def join(
     closed: Closed = "both",
     cross: bool = False,
     exclude_self: bool | Iterable[Any] = False,
+    nearest: int | None = None,
 ) -> Query:
     """Join 2 to 16 streams on conditions that must all hold, inside their windows.
 
@@ -229,6 +231,9 @@ def join(
     ``exclude_self``: a row never pairs with itself when several streams are one and the same table.
     True says that all streams are that table; otherwise give the streams (or their names) that
     are, or a list of such groups.  Rows are told apart by their row number, not by their values.
+    ``nearest``: of every row that completes results, only those with so many best partners: least
+    by the distance in ``on``, or greatest by the similarity; ties go to the earlier time, then to
+    the earlier arrival.  For two streams, and one measure that is compared with a number.
 
     >>> import windjoin as wj
     >>> a, b = (wj.stream(name, time="ts", window="10s") for name in ("a", "b"))
@@ -245,7 +250,26 @@ def join(
     if not cross:
         _check_connected(conditions, names)
     chosen = None if select is None else _selection(select, names)
-    return Query(streams, conditions, chosen, closed, _self_pairs(exclude_self, names))
+    if nearest is not None:
+        _check_nearest(nearest, conditions, names)
+    return Query(streams, conditions, chosen, closed, _self_pairs(exclude_self, names), nearest)
+
+
+def _check_nearest(nearest: object, conditions: Iterable[Expression], names: list[str]) -> None:
+    if not isinstance(nearest, int) or isinstance(nearest, bool) or nearest < 1:
+        raise QueryError(f"nearest={nearest!r}: give how many partners a row keeps, 1 or more")
+    if len(names) != 2:
+        raise QueryError(f"nearest= is for joins of two streams, not of {len(names)}")
+    measures = sum(_measures(condition) for condition in conditions)
+    if measures != 1:
+        raise QueryError(
+            f"nearest= needs one condition that compares a distance or similarity with a number,"
+            f' such as wj.l2(a["v"], b["v"]) <= 0.5; on= has {measures}'
+        )
+
+
+def _measures(expression: Expression) -> bool:
+    return isinstance(expression, PairFunction) or any(map(_measures, expression.parts))
 
 
 def _check_streams(streams: Sequence[object]) -> None:

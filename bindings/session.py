@@ -131,9 +131,15 @@ class Session:
         return min(streams, key=newest)
 
     def close(self) -> Results:
-        """End the session; the results still to come (none: they left with their last member)."""
+        """End the session; the results still to come.
+
+        That is an empty table, as results leave with their last member; but for ``nearest=``, which
+        waits until no better partner can come.
+        """
         with self._alone():
             results = self._nothing()
+            if self._live is not None and self.query.nearest is not None:
+                results = self._results(self._live.flush())
             self._final = self._metrics()
             self._closed = True
             self._live = None
@@ -218,8 +224,8 @@ class Session:
 
     def _forget(self) -> None:
         assert self._live is not None
-        for payload, window in zip(self._payloads, self._live.windows, strict=True):
-            payload.forget(window.head)
+        for number, payload in enumerate(self._payloads):
+            payload.forget(self._live.first_needed(number))
 
     # -- looking ---------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import numpy as np
 from windjoin.kernels.equality import Equality
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
+from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.records import Records, encode_wides, take_bytes, take_wide
 from windjoin.kernels.side import Table
@@ -22,11 +23,13 @@ from windjoin.kernels.spec import (
     Bools,
     BytesColumn,
     JoinSpec,
+    Nearest,
     Opaque,
     Rows,
     SetColumn,
 )
 from windjoin.kernels.statistics import Statistics, measure
+from windjoin.pyx.column import ColumnView
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output
 from windjoin.pyx.pipeline import Pipeline
@@ -96,11 +99,27 @@ def join_rows(
     run = Run(best_order(spec, statistics), statistics, tuple(len(s.time) for s in streams))
     job = _Job(spec, streams, run, progress)
     found = job.run(threads).finish()
+    if spec.nearest is not None:
+        found = _nearest(spec, spec.nearest, streams, found)
     for number, stream in enumerate(streams):
         if stream.origin is not None:
             found[number] = stream.origin[found[number]]
     run.results = len(found[0])
     return found, run
+
+
+def _nearest(
+    spec: JoinSpec, nearest: Nearest, streams: Sequence[Sorted], found: list[I64]
+) -> list[I64]:
+    """Results with the best partners; in time order rows of equal times stand as they arrived."""
+    views = [
+        [(ColumnView(wide.start, 0), ColumnView(wide.length, 0)) for wide in stream.wides]
+        for stream in streams
+    ]
+    times = streams[0].time[found[0]], streams[1].time[found[1]]
+    pairs = candidates(spec, nearest, views, of_doubles(spec, nearest), found, times)
+    best = pairs.best(nearest.most)
+    return [best.left, best.right]
 
 
 def _on_original_rows(spec: JoinSpec, streams: Sequence[Sorted]) -> JoinSpec:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import new_space
+from windjoin.kernels.nearest import Waiting, candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.records import live_records
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
@@ -76,6 +77,7 @@ class LiveJoin:
                 if wide.space >= 0:
                     self._spaces.setdefault(wide.space, new_space(wide.items))
         self._sweep_at = SWEEP_AT
+        self._waiting = None if spec.nearest is None else Waiting(spec.nearest)
         self._plan(statistics or unseen(spec))
 
     def _plan(self, statistics: Statistics) -> None:
@@ -93,6 +95,7 @@ class LiveJoin:
             sum(window.nbytes for window in self.windows)
             + sum(space.nbytes for space in self._spaces.values())
             + sum(one.nbytes for one in self.pipelines)
+            + (0 if self._waiting is None else self._waiting.nbytes)
         )
 
     @property
@@ -120,8 +123,36 @@ class LiveJoin:
             usable = ~late if usable is None else usable & ~late
         counts.rows_in += len(rows)
         found = self._store_and_join(stream, rows, usable, ordered)
+        if self._waiting is not None:
+            found = self._nearest(self._waiting, found)
+        self.results += len(found[0])
         self._expire()
         return Pushed(found, late)
+
+    def _nearest(self, waiting: Waiting, found: list[I64]) -> list[I64]:
+        """Let new results compete; give out those that no row to come can displace."""
+        assert self.spec.nearest is not None
+        views = [
+            [window.wide_view(n) for n in range(len(window.spec.wides))] for window in self.windows
+        ]
+        times = self.windows[0].times(found[0]), self.windows[1].times(found[1])
+        doubles = of_doubles(self.spec, self.spec.nearest)
+        waiting.add(candidates(self.spec, self.spec.nearest, views, doubles, found, times))
+        return waiting.ready([clock.watermark for clock in self.clocks])
+
+    def flush(self) -> list[I64]:
+        """The results that waited for better partners, now that no row will come any more."""
+        if self._waiting is None:
+            return [np.empty(0, np.int64) for _ in self.windows]
+        rows = self._waiting.ready([np.iinfo(np.int64).max] * 2)
+        self.results += len(rows[0])
+        return rows
+
+    def first_needed(self, stream: int) -> int:
+        """The first row of a stream that results to come may have."""
+        waits = None if self._waiting is None else self._waiting.needed(stream)
+        head = self.windows[stream].head
+        return head if waits is None else min(head, waits)
 
     def _store_and_join(
         self,
@@ -147,9 +178,7 @@ class LiveJoin:
             arrivals = arrivals.take(np.flatnonzero(usable))
         if not ordered:
             arrivals = arrivals.take(np.argsort(arrivals.time, kind="stable"))
-        found = self._complete(stream, arrivals)
-        self.results += len(found[0])
-        return found
+        return self._complete(stream, arrivals)
 
     def _complete(self, stream: int, arrivals: Arrivals) -> list[I64]:
         """The results that newly stored rows lead to now."""

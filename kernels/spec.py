@@ -169,6 +169,14 @@ class StreamSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Nearest:
+    """Of every row that completes results only those with the ``most`` best partners stay."""
+
+    most: int
+    predicate: int  # number of the `Similarity` whose measure says what is better
+
+
+@dataclass(frozen=True, slots=True)
 class JoinSpec:
     """The whole query: 2 to 16 streams and predicates that must all hold."""
 
@@ -176,6 +184,7 @@ class JoinSpec:
     predicates: tuple[Predicate, ...]
     # pairs of streams that are one table: a row never pairs with itself
     distinct: tuple[tuple[int, int], ...] = ()
+    nearest: Nearest | None = None  # of two streams
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,8 @@ def place(
     ``histogram`` is needed by all strategies that route by time.  ``segment``: ticks, else chosen.
     ``hot``: hashes of keys that strategy ``groups`` spreads over hosts by time.
     """
+    if query.nearest is not None:
+        raise QueryError("nearest= is not for hosts=: partners of a row lie on several of them")
     kept = travelling(query, schemas)
     bound = query.bind(kept)
 
