@@ -53,3 +53,5 @@ def test_hosts_find_what_one_process_finds(strategy: Any) -> None:
     expected = query.run(tables).to_pylist()
     assert len(expected) > 50
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    here = query.run(tables, hosts=hosts, strategy=strategy).to_pylist()
+    assert sorted(map(repr, here)) == sorted(map(repr, expected))
