@@ -100,6 +100,9 @@ def as_text(data: Mapping[str, Any]) -> str:
         lines.append("order: chosen when the query sees data; run it, or call session.explain()")
         return "\n".join(lines)
     if data.get("orders"):
+        if data["replanned"]:
+            times = "once" if data["replanned"] == 1 else f"{data['replanned']} times"
+            lines.append(f"orders chosen anew {times} from the rows seen")
         for order in data["orders"]:
             lines += _order_lines(order)
     else:

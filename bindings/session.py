@@ -261,6 +261,7 @@ class Session:
                 for order, one in zip(live.orders, live.pipelines, strict=True)
             ]
             data["order"] = data["orders"][0]
+            data["replanned"] = live.replanned
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
         return data if format == "json" else as_text(data)

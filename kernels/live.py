@@ -10,6 +10,7 @@ from windjoin.kernels.keys import new_space
 from windjoin.kernels.nearest import Waiting, candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.records import live_records
+from windjoin.kernels.replanning import FIRST_LOOK, better_orders, next_look, seen
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.kernels.window import LONG_AGO, Arrivals, Window
@@ -69,6 +70,9 @@ class LiveJoin:
         self.results = 0
         self.orders: list[Order] = []
         self.pipelines: list[Pipeline] = []
+        self.replanned = 0  # how often orders or indexes have been chosen anew
+        self._looked_at = 0  # candidates, by pipelines that are gone
+        self._look_at = FIRST_LOOK
         self._spaces: dict[int, KeySpace] = {}
         for stream in spec.streams:
             for kind, space in zip(stream.keys, stream.spaces, strict=True):
@@ -81,12 +85,30 @@ class LiveJoin:
         self._plan(statistics or unseen(spec))
 
     def _plan(self, statistics: Statistics) -> None:
-        for start in range(len(self.spec.streams)):
-            order = best_order(self.spec, statistics, start)
-            for step in order.steps:
-                self.windows[step.stream].serve(step.access)
-            self.orders.append(order)
-        self.pipelines = [pipeline(self.spec, order, self.windows) for order in self.orders]
+        self._follow([best_order(self.spec, statistics, s) for s in range(len(self.spec.streams))])
+
+    def _follow(self, orders: list[Order]) -> None:
+        """Keep the indexes that orders ask for, no others, and their pipelines."""
+        steps = [step for order in orders for step in order.steps]
+        for number, window in enumerate(self.windows):
+            accesses = [step.access for step in steps if step.stream == number]
+            window.keep(access.identity for access in accesses)
+            for access in accesses:
+                window.serve(access)
+        self._looked_at = self.comparisons
+        self.orders = orders
+        self.pipelines = [pipeline(self.spec, order, self.windows) for order in orders]
+
+    def _look(self) -> None:
+        """Choose orders and indexes anew if what the windows hold makes others much cheaper."""
+        rows = sum(counts.rows_in for counts in self.counts)
+        if rows < self._look_at:
+            return
+        self._look_at = next_look(rows)
+        better = better_orders(self.spec, seen(self.spec, self.windows), self.orders)
+        if better is not None:
+            self._follow(better)
+            self.replanned += 1
 
     @property
     def nbytes(self) -> int:
@@ -101,7 +123,8 @@ class LiveJoin:
     @property
     def comparisons(self) -> int:
         """Candidates looked at so far."""
-        return sum(hop["proposed"] for one in self.pipelines for hop in one.measured())
+        now: int = sum(hop["proposed"] for one in self.pipelines for hop in one.measured())
+        return self._looked_at + now
 
     def push(self, stream: int, rows: Rows, bad: Bools | None = None) -> Pushed:
         """Join newly arrived rows with all that is here, then keep them.
@@ -185,6 +208,7 @@ class LiveJoin:
         output = Output(len(self.windows))
         self.pipelines[stream].run_rows(arrivals.rows, output)
         self.windows[stream].insert(arrivals)
+        self._look()
         return output.finish()
 
     def advance(self, stream: int, time: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from windjoin.kernels.access import Access, Situation, kinds
@@ -115,6 +115,17 @@ def hops_from(
     return Order(bound[0], tuple(taken), sum(s.cost for s in taken))
 
 
+def cost_of(spec: JoinSpec, statistics: Statistics, order: Order) -> float:
+    """Nanoseconds that the hops of an order, through its own indexes, are expected to take."""
+    search = _Search(spec, statistics)
+    bound: tuple[int, ...] = (order.start,)
+    partials, cost = float(max(statistics.rows[order.start], 1)), 0.0
+    for used in order.steps:
+        step = search._step(bound, used.stream, partials, used.access.identity)
+        bound, partials, cost = (*bound, step.stream), step.results, cost + step.cost
+    return cost
+
+
 class _Search:
     def __init__(self, spec: JoinSpec, statistics: Statistics) -> None:
         self.spec = spec
@@ -191,19 +202,22 @@ class _Search:
             self._known[streams] = {r for r in reached if len({key.stream for key in r}) > 1}
         return KeyClasses(self._known[streams])
 
-    def _step(self, bound: tuple[int, ...], target: int, partials: float) -> Step:
+    def _step(
+        self, bound: tuple[int, ...], target: int, partials: float, only: Hashable = None
+    ) -> Step:
+        """The cheapest hop to a target; ``only``: the identity of the access to take."""
         predicates = self._decidable(bound, target)
         equalities = self._equalities(bound, target)
         rows = self._window_rows(bound, target)
         situation = Situation(
             self.spec, self.statistics, bound, target, predicates, equalities, partials, rows
         )
+        offered = [access for kind in kinds() for access in kind.options(situation)]
         choices = []
-        for kind in kinds():
-            for access in kind.options(situation):
-                left = self._filters(access, situation)
-                cost = access.cost + sum(FILTER_COST[type(p)] * access.candidates for p in left[0])
-                choices.append((cost, access, left))
+        for access in [a for a in offered if only in (None, a.identity)] or offered:
+            left = self._filters(access, situation)
+            cost = access.cost + sum(FILTER_COST[type(p)] * access.candidates for p in left[0])
+            choices.append((cost, access, left))
         cost, access, (filters, implied) = min(choices, key=lambda choice: choice[0])
         distinct = tuple(
             a if b == target else b

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -116,8 +116,21 @@ class Window(Side):
         """Keep the index of ``access`` from now on; rows that are here already are put into it."""
         if access.identity in self.indexes:
             return
-        self.indexes[access.identity] = access.start(self)
+        index = self.indexes[access.identity] = access.start(self)
         self.accesses.append(access)
+        if len(self):
+            arrivals = self.stored(np.arange(self.head, self.tail))
+            arrivals = arrivals.take(np.flatnonzero(arrivals.time != LONG_AGO))
+            arrivals = arrivals.take(np.argsort(arrivals.time, kind="stable"))
+            index.insert(access.values(self, arrivals), arrivals.time, arrivals.rows)
+
+    def keep(self, wanted: Iterable[Hashable]) -> None:
+        """Drop the indexes of all accesses but those with these identities."""
+        kept = set(wanted)
+        self.accesses = [access for access in self.accesses if access.identity in kept]
+        for identity in self.indexes.keys() - kept:
+            del self.indexes[identity]
+            self.pair_spaces.pop(identity, None)
 
     def append(
         self,
