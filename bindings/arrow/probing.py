@@ -97,6 +97,7 @@ class _Host:
             "comparisons": counts.comparisons,
             "blocks": counts.blocks,
             "most_bytes": counts.most_bytes,
+            "rows_onward": self.output.rows,
             "bytes_onward": self.output.bytes,
         }
 
@@ -119,7 +120,7 @@ def stage_inputs(
 class _Results:
     """Found combinations as rows of the result."""
 
-    bytes = 0
+    rows = bytes = 0  # sent on
 
     def __init__(self, plan: Plan, joined: Joinable) -> None:
         self.query, self.joined, self.limits = plan.bound, joined, plan.limits
@@ -154,6 +155,11 @@ class _Onward:
         route = plan.routes[following]
         assert isinstance(route, Route)
         self.route, self.window = route, plan.bound.spec.streams[following].window
+
+    @property
+    def rows(self) -> int:
+        """Copies sent on."""
+        return self.writer.copies
 
     @property
     def bytes(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="write streams and query file there"
     )
+    parser.add_argument("--spark", action="store_true", help="join on Spark, on this machine")
     add_run_options(parser)
     parser.set_defaults(run=run)
 
@@ -67,10 +69,23 @@ def run(given: argparse.Namespace) -> int:
         print(f"{name}: {table.num_rows:,} rows of {', '.join(table.column_names)}")
     if given.keep is not None:
         keep(tables, given.keep)
+    if given.spark:
+        return on_spark(query, tables)
     print("\njoining", flush=True)
     results = timed_run(query, tables, given.threads, given.progress)
     print(f"\n{query.explain()}\n")
     print(first_rows(results, 5))
+    return 0
+
+
+def on_spark(query: Query, tables: dict[str, pa.Table]) -> int:
+    """The same join as DataFrames."""
+    if find_spec("pyspark") is None:
+        raise InputError("--spark: Spark is not installed; pip install 'windjoin[spark]' brings it")
+    print("\nstarting Spark", flush=True)
+    from windjoin.spark.demo import join_tables
+
+    join_tables(query, tables)
     return 0
 
 

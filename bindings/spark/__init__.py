@@ -3,8 +3,8 @@
 ``import windjoin.spark as wjs``; ``docs/spark.md`` goes from an empty machine to a cluster.
 """
 
-from windjoin.spark.explaining import explain
-from windjoin.spark.java import JavaError, find_java, use_java
+from windjoin.java import JavaError, find_java, use_java
+from windjoin.spark.explaining import explain, measured
 from windjoin.spark.joining import join
 from windjoin.spark.settings import SETTINGS, SparkVersionError, configure, missing
 
@@ -16,6 +16,7 @@ __all__ = [
     "explain",
     "find_java",
     "join",
+    "measured",
     "missing",
     "use_java",
 ]

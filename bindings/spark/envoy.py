@@ -11,8 +11,11 @@ from typing import Any
 Counts = dict[tuple[Any, ...], dict[str, Any]]
 
 
-def envoy(wire: bytes, release: str, meter: Any = None) -> Any:
-    """A function of record batches for ``mapInArrow``; its work is opened on the executor."""
+def envoy(wire: bytes, release: str, meter: Any = None, name: str = "task") -> Any:
+    """A function of record batches for ``mapInArrow``; its work is opened on the executor.
+
+    Spark shows ``name`` in plans and in its UI.
+    """
 
     def windjoin_task(batches: Iterable[Any]) -> Iterator[Any]:
         import pickle
@@ -43,6 +46,7 @@ def envoy(wire: bytes, release: str, meter: Any = None) -> Any:
         done: Iterator[Any] = work(batches, partition, meter)
         return done
 
+    windjoin_task.__name__ = f"windjoin_{name}"
     return windjoin_task
 
 

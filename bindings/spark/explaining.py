@@ -10,6 +10,8 @@ from windjoin.spark.joining import Planned, last_plan, planned_join
 from windjoin.spark.settings import missing
 
 CONNECT = "measured: nothing, as Spark Connect has no accumulators"
+SENT = ("rows", "rejected", "joinable", "copies", "bytes", "segments")
+COUNTED = ("rows", "results", "comparisons", "seconds", "bytes_onward", "most_bytes")
 STRATEGY = {
     "single": "all rows on one host",
     "atr": "segments of time; rows near a border are copied",
@@ -63,33 +65,68 @@ def _plan_lines(planned: Planned) -> list[str]:
     return lines
 
 
+def measured(query: Query) -> list[dict[str, Any]]:
+    """What every host did when the result of the last `join` of this query was last used.
+
+    One dictionary for each exchange and host, also for those that got nothing: ``exchange``,
+    ``host``, ``rows``, ``results``, ``comparisons``, ``seconds``, ``bytes_onward``, ``most_bytes``.
+    Empty before the result is used, and under Spark Connect.
+    """
+    planned = last_plan(query)
+    if planned is None or planned.meter is None or not planned.meter.packed:
+        return []
+    found = []
+    for stage in range(planned.plan.stages):
+        reported = planned.meter.hosts(stage)
+        for host in range(planned.plan.hosts):
+            counts = reported.get(host, {})
+            found.append(
+                {"exchange": stage + 1, "host": host} | {k: counts.get(k, 0) for k in COUNTED}
+            )
+    return found
+
+
 def _measured_lines(planned: Planned) -> list[str]:
     if planned.meter is None:
         return [CONNECT]
     packed = planned.meter.packed
     if not packed:
         return ["measured: nothing yet, the result has not been used"]
-    sums = {
-        name: sum(one[name] for one in packed.values())
-        for name in ("rows", "rejected", "joinable", "copies", "bytes", "segments")
-    }
+    sums = {name: sum(one[name] for one in packed.values()) for name in SENT}
     lines = [
         f"measured: {sums['rows']} rows, {sums['rejected']} rejected (no time),"
         f" {sums['copies'] / max(1, sums['joinable']):.3f} rows sent per joinable row,"
         f" {sums['bytes']} bytes in {sums['segments']} segments"
     ]
+    onward = {"rows_onward": 0, "bytes_onward": 0}
     for stage in range(planned.plan.stages):
         hosts = planned.meter.hosts(stage)
-        for number, host in sorted(hosts.items()):
-            lines.append(
-                f"  exchange {stage + 1}, host {number}: {host['rows']} rows,"
-                f" {host['results']} results, {host['comparisons']} comparisons,"
-                f" {host['seconds']:.3f} s, {host['bytes_onward']} bytes sent on"
-            )
-        if hosts:
-            rows = [host["rows"] for host in hosts.values()]
-            mean = sum(rows) / planned.plan.hosts
-            lines.append(f"  exchange {stage + 1}: imbalance in rows {max(rows) / mean:.2f}")
+        lines += _exchange_lines(planned, stage, hosts, onward)
+        onward = {name: sum(host[name] for host in hosts.values()) for name in onward}
+    return lines
+
+
+def _exchange_lines(
+    planned: Planned, stage: int, hosts: Mapping[int, Any], onward: Mapping[str, int]
+) -> list[str]:
+    """An exchange: what was shuffled, and what each host did with it."""
+    assert planned.meter is not None
+    names = [planned.plan.query.names[stream] for stream in planned.plan.inputs[stage]]
+    sent = [one for stream, one in planned.meter.packed.items() if stream in names]
+    rows = sum(one["copies"] for one in sent) + onward["rows_onward"]
+    size = sum(one["bytes"] for one in sent) + onward["bytes_onward"]
+    label = f"exchange {stage + 1}"
+    lines = [f"  {label}: {rows} rows in {size} bytes shuffled"]
+    for number, host in sorted(hosts.items()):
+        lines.append(
+            f"  {label}, host {number}: {host['rows']} rows, {host['results']} results,"
+            f" {host['comparisons']} comparisons, {host['seconds']:.3f} s"
+        )
+    for what in ("rows", "results", "seconds"):
+        done = [host[what] for host in hosts.values()]
+        mean = sum(done) / planned.plan.hosts
+        if mean:
+            lines.append(f"  {label}: imbalance in {what} {max(done) / mean:.2f}")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -236,7 +237,7 @@ def estimated_bytes(frames: Sequence[Any]) -> int | None:
 
 def _task(work: Any, meter: Meter | None) -> Any:
     shared = None if meter is None else meter.accumulator
-    return envoy(_pickle.dumps(work), version("windjoin"), shared)
+    return envoy(_pickle.dumps(work), version("windjoin"), shared, re.sub(r"\W", "_", work.name))
 
 
 def _frame(planned: Planned, frames: list[Any]) -> Any:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
+import pyspark
 from windjoin.errors import WindjoinError
-from windjoin.spark.java import use_java
+from windjoin.java import use_java
 
 Target = TypeVar("Target")
 OLDEST = (4, 1)
@@ -77,6 +79,24 @@ def _is_local(builder: Any) -> bool:
 def missing(spark: Any) -> list[Setting]:
     """The settings that a session does not have."""
     return [one for one in SETTINGS if spark.conf.get(one.key, None) != one.value]
+
+
+def defaults_file() -> Path:
+    """Where Spark reads settings that every application gets."""
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    return Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
+
+
+def missing_defaults() -> list[Setting]:
+    """The settings that an application does not get without `configure`."""
+    file = defaults_file()
+    lines = file.read_text().splitlines() if file.exists() else []
+    given = dict(line.replace("=", " ", 1).split(None, 1) for line in lines if _is_setting(line))
+    return [one for one in SETTINGS if given.get(one.key, "").strip() != one.value]
+
+
+def _is_setting(line: str) -> bool:
+    return not line.lstrip().startswith("#") and len(line.replace("=", " ", 1).split(None, 1)) == 2
 
 
 def check_version(version: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,11 @@ class Pack:
     streams: tuple[int, ...]
     names: tuple[str, ...]  # of the columns, which come with numbers for names
 
+    @property
+    def name(self) -> str:
+        """What Spark shows."""
+        return "_".join(["pack", *(self.plan.query.names[stream] for stream in self.streams)])
+
     def __call__(
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
     ) -> Iterator[pa.RecordBatch]:
@@ -44,6 +49,11 @@ class Probe:
     plan: Plan
     stage: int
 
+    @property
+    def name(self) -> str:
+        """What Spark shows."""
+        return f"probe_{self.stage + 1}_of_{self.plan.stages}"
+
     def __call__(
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
     ) -> Iterator[pa.RecordBatch]:
@@ -57,6 +67,7 @@ class TallyTimes:
 
     plan: Plan
     stream: int
+    name: ClassVar[str] = "count_times"
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
@@ -73,6 +84,7 @@ class TallyKeys:
     stream: int
     key: int
     names: tuple[str, ...]
+    name: ClassVar[str] = "count_keys"
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any

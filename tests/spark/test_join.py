@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,67 +15,9 @@ import windjoin.spark as wjs
 from pyspark.sql import functions as F
 
 from tests.spark import MARKS
+from tests.spark.queries import STRATEGIES, chain, frames, graph, rows_of, table
 
 pytestmark = MARKS
-
-STRATEGIES = ["single", "atr", "groups", "ctr", "psp", "auto"]
-WORDS = np.array(["x", "y", "longer", "ähnlich", ""])
-
-
-def table(seed: int, rows: int, *, ordered: bool = False) -> pa.Table:
-    """Times with ties and nulls, keys with nulls, text, numbers, in any order."""
-    rng = np.random.default_rng(seed)
-    times = rng.integers(0, 4 * rows // 3 + 1, rows)
-    if ordered:
-        times.sort()
-    return pa.table(
-        {
-            "ts": pa.array(times, mask=rng.random(rows) < 0.02),
-            "k": pa.array(rng.integers(0, 12, rows), mask=rng.random(rows) < 0.05),
-            "w": pa.array(rng.choice(WORDS, rows)),
-            "x": rng.normal(size=rows),
-            "n": np.arange(rows),
-        }
-    )
-
-
-def chain(closed: Any = "both") -> wj.Query:
-    a, b, c = (
-        wj.stream(name, time="ts", window=w) for name, w in zip("abc", (15, 30, 8), strict=True)
-    )
-    conditions = [a["k"] == b["k"], b["k"] == c["k"], a["x"] < c["x"]]
-    return wj.join(a, b, c, on=conditions, select=[a["n"], b["n"], b["w"], c["n"]], closed=closed)
-
-
-def graph() -> wj.Query:
-    """Band, function, text and a condition that only an evaluation decides; no key for all."""
-    a, b, c = (
-        wj.stream(name, time="ts", window=w) for name, w in zip("abc", (9, 0, 20), strict=True)
-    )
-    return wj.join(
-        a,
-        b,
-        c,
-        on=[
-            abs(a["x"] - b["x"]) <= 0.4,
-            wj.udf(lambda x, y: x * y > 0.1, b["x"], c["x"]),
-            (a["w"] == c["w"]) | (a["k"] == c["k"]),
-        ],
-        select=[a["n"], b["n"], c["n"]],
-    )
-
-
-def frames(spark: Any, tables: Mapping[str, pa.Table], partitions: int) -> dict[str, Any]:
-    return {
-        name: spark.createDataFrame(one).repartition(partitions) for name, one in tables.items()
-    }
-
-
-def rows_of(found: Any) -> Counter[Any]:
-    """Rows as they come out of Spark, or out of Arrow."""
-    if isinstance(found, pa.Table):
-        return Counter(zip(*(found.column(n).to_pylist() for n in found.column_names), strict=True))
-    return Counter(tuple(row) for row in found.collect())
 
 
 @pytest.mark.parametrize(
@@ -176,8 +117,6 @@ def test_join_keeps_every_type_of_payload(spark: Any) -> None:
 
 @pytest.mark.parametrize("strategy", ["atr", "groups"])
 def test_join_stays_balanced_on_hot_keys_and_bursts(spark: Any, strategy: str) -> None:
-    from windjoin.spark.joining import last_plan
-
     rng = np.random.default_rng(1)
     n = 40_000
     bursts = np.sort(
@@ -190,9 +129,8 @@ def test_join_stays_balanced_on_hot_keys_and_bursts(spark: Any, strategy: str) -
     frame = spark.createDataFrame(own)
     found = wjs.join(query, {"a": frame, "b": frame}, hosts=8, strategy=strategy)
     assert found.count() == query.run({"a": own, "b": own}).num_rows
-    planned = last_plan(query)
-    assert planned is not None
-    assert planned.meter is not None
-    rows = [host["rows"] for host in planned.meter.hosts(0).values()]
-    assert len(rows) == 8
-    assert max(rows) / (sum(rows) / 8) < 1.3
+    hosts = wjs.measured(query)
+    assert len(hosts) == 8
+    for what in ("rows", "comparisons"):
+        work = [host[what] for host in hosts]
+        assert max(work) / (sum(work) / 8) < 1.3, what

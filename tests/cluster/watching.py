@@ -1,0 +1,54 @@
+"""Functions for `mapInArrow` that let one see attempts of tasks, and disturb them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+
+
+def watched(
+    folder: Path, seconds: float = 0.0, fail: bool = False, lag: int | None = None
+) -> Callable[..., Any]:
+    """Rows as they come, some at a time; a file with its worker for each attempt of a task.
+
+    First attempts wait ``seconds`` after every few rows (``lag``: only of that partition), or fail.
+    """
+    name = str(folder)
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        import time
+
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        for batch in batches:
+            for start in range(0, batch.num_rows, 16):
+                yield batch.slice(start, 16)
+                task = f"{context.stageId()}-{context.partitionId()}-{context.taskAttemptId()}"
+                with open(os.path.join(name, task), "w") as file:
+                    file.write(str(os.getpid()))
+                if context.attemptNumber():
+                    continue
+                if fail:
+                    raise RuntimeError("the first attempt fails")
+                if lag in (None, context.partitionId()):
+                    time.sleep(seconds)
+
+    return run
+
+
+def attempts(folder: Path) -> list[int]:
+    """How often each task ran."""
+    tasks = [path.name.rpartition("-")[0] for path in folder.iterdir()]
+    return [tasks.count(task) for task in sorted(set(tasks))]
+
+
+def workers(folder: Path) -> list[psutil.Process]:
+    """The Python workers that have been seen."""
+    return [psutil.Process(int(text)) for path in folder.iterdir() if (text := path.read_text())]
