@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import windjoin as wj
 import windjoin.spark as wjs
 from pyspark.sql import functions as F
+from pyspark.sql.functions import pandas_udf
 
 from benchmarks.peers import letters
 from benchmarks.queries import conditions
@@ -44,7 +47,18 @@ def predicate(workload: Workload) -> str:
         return f"abs(a.x - b.x) <= {workload.limit!r}D"
     if workload.kind == "plane":
         return f"a.x < b.x AND b.y < c.y AND abs(a.x - c.x) <= {workload.limit!r}D"
+    if workload.kind == "overlap":
+        return f"size(array_intersect(a.s, b.s)) >= {int(workload.limit)}"
+    if workload.kind == "vectors":
+        pairs = (("a", "b"), ("a", "c"), ("b", "c"))
+        return " AND ".join(f"{_squares(p, q)} <= {workload.limit!r}D" for p, q in pairs)
     raise ValueError(f"no SQL for workloads of kind {workload.kind!r}")
+
+
+def _squares(left: str, right: str) -> str:
+    """The squared distance of two vectors."""
+    difference = f"zip_with({left}.v, {right}.v, (p, q) -> (p - q) * (p - q))"
+    return f"aggregate({difference}, 0D, (sum, d) -> sum + d)"
 
 
 def naive(workload: Workload, frames: Sequence[Any]) -> Any:
@@ -62,6 +76,8 @@ def cells(workload: Workload, frames: Sequence[Any]) -> Any:
     """Buckets of time (and value) made by hand, every other stream in each it may meet."""
     if workload.kind == "plane":
         return _plane_cells(workload, frames)
+    if workload.streams == 3:
+        return _time_cells(workload, frames)
     width = workload.window
     left = frames[0].withColumn("cell", F.floor(F.col("ts") / width))
     near = F.explode(F.array(*(F.floor(F.col("ts") / width) + d for d in (-1, 0, 1))))
@@ -76,6 +92,19 @@ def cells(workload: Workload, frames: Sequence[Any]) -> Any:
     where = f"{same} AND {predicate(workload)} AND {within(['a', 'b'], width)}"
     joined = left.alias("a").join(right.alias("b"), F.expr(where))
     return joined.select(F.col("a.row").alias("i"), F.col("b.row").alias("j"))
+
+
+def _time_cells(workload: Workload, frames: Sequence[Any]) -> Any:
+    """Three streams in buckets of time."""
+    width = workload.window
+    cell = F.floor(F.col("ts") / width)
+    near = F.explode(F.array(*(cell + d for d in (-1, 0, 1))))
+    a = frames[0].withColumn("cell", cell).alias("a")
+    b, c = (f.withColumn("cell", near).alias(n) for n, f in zip("bc", frames[1:], strict=True))
+    where = f"{predicate(workload)} AND {within(['a', 'b', 'c'], width)}"
+    joined = a.join(b, F.expr("a.cell = b.cell")).join(c, F.expr("a.cell = c.cell"))
+    rows = [F.col(f"{s}.row").alias(n) for s, n in zip("abc", NUMBERS, strict=True)]
+    return joined.where(F.expr(where)).select(*rows)
 
 
 def _plane_cells(workload: Workload, frames: Sequence[Any]) -> Any:
@@ -110,4 +139,45 @@ def _plane_cells(workload: Workload, frames: Sequence[Any]) -> Any:
     )
 
 
-ENGINES: dict[str, Engine] = {"windjoin": ours, "cells": cells, "naive": naive}
+def pandas(workload: Workload, frames: Sequence[Any]) -> Any:
+    """A join of buckets of time made by hand, and a pandas function that looks at every pair."""
+    judge = pandas_udf(JUDGES[workload.kind](workload.limit), "boolean")
+    joined = _near_in_time(workload, frames)
+    chosen = joined.where(judge(F.col("a.value"), F.col("b.value")))
+    return chosen.select(F.col("a.row").alias("i"), F.col("b.row").alias("j"))
+
+
+def _near_in_time(workload: Workload, frames: Sequence[Any]) -> Any:
+    """All pairs of the first two streams within the window."""
+    width, name = workload.window, "s" if workload.kind == "overlap" else "v"
+    cell = F.floor(F.col("ts") / width)
+    a, b = (frame.withColumnRenamed(name, "value") for frame in frames[:2])
+    near = F.explode(F.array(*(cell + d for d in (-1, 0, 1))))
+    left, right = a.withColumn("cell", cell).alias("a"), b.withColumn("cell", near).alias("b")
+    return left.join(right, F.expr(f"a.cell = b.cell AND {within(['a', 'b'], width)}"))
+
+
+def _common(limit: float) -> Any:
+    def judge(left: pd.Series, right: pd.Series) -> pd.Series:
+        pairs = zip(left, right, strict=True)
+        return pd.Series([len(set(p).intersection(q)) >= limit for p, q in pairs])
+
+    return judge
+
+
+def _differences(limit: float) -> Any:
+    def judge(left: pd.Series, right: pd.Series) -> pd.Series:
+        pairs = zip(left, right, strict=True)
+        return pd.Series([_sum(p, q) <= limit for p, q in pairs])
+
+    def _sum(p: Any, q: Any) -> int:
+        one, other = (np.frombuffer(x, np.uint8).astype(np.int16) for x in (p, q))
+        return int(np.abs(one - other).sum())
+
+    return judge
+
+
+JUDGES = {"overlap": _common, "images": _differences}
+
+
+ENGINES: dict[str, Engine] = {"windjoin": ours, "cells": cells, "naive": naive, "pandas": pandas}

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from windjoin.kernels.spec import F64, I64, BytesColumn, Rows
+from windjoin.kernels.spec import F64, I64, ArrayColumn, BytesColumn, Rows, SetColumn
 
 U64 = NDArray[np.uint64]
+LOOKED_AT = 4  # items of a set, numbers of a vector
 BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so its powers never vanish modulo 2**64
 
 
@@ -39,6 +40,23 @@ def hash_rows(rows: Rows, chosen: I64) -> U64:
     total = mix(rows.time[chosen].view(np.uint64) + BASE)
     for column in (*rows.columns, *rows.keys):
         total = mix(total * BASE + hash_key(column, chosen))
+    for wide in rows.wides:
+        total = mix(total * BASE + _hash_wide(wide, chosen))
+    return total
+
+
+def _hash_wide(column: SetColumn | ArrayColumn, chosen: I64) -> U64:
+    """Hashes of lengths and of some contents: enough to tell most rows apart."""
+    values = column.items if isinstance(column, SetColumn) else column.values
+    starts = column.offsets[chosen]
+    lengths = column.offsets[chosen + 1] - starts
+    total = mix(lengths.astype(np.uint64) + BASE)
+    filled = np.flatnonzero(lengths)
+    for number in range(LOOKED_AT):
+        places = starts[filled] + number * (lengths[filled] - 1) // (LOOKED_AT - 1)
+        some: Any = values if isinstance(values, BytesColumn) else values[places].astype(np.float64)
+        at = places if isinstance(values, BytesColumn) else np.arange(len(places))
+        total[filled] = mix(total[filled] * BASE + hash_key(some, at))
     return total
 
 
