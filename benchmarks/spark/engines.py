@@ -21,13 +21,13 @@ Engine = Callable[[Workload, Sequence[Any]], Any]
 NUMBERS = ("i", "j", "l")
 
 
-def ours(workload: Workload, frames: Sequence[Any]) -> Any:
-    """`windjoin.spark.join` with nothing chosen by hand."""
+def ours(workload: Workload, frames: Sequence[Any], **options: Any) -> Any:
+    """`windjoin.spark.join` with nothing chosen by hand, if there are no options."""
     streams = [wj.stream(n, time="ts", window=workload.window) for n in letters(workload.streams)]
     select = [s["row"].alias(n) for s, n in zip(streams, NUMBERS, strict=False)]
     on = conditions(workload.kind, streams, workload.limit)
     query = wj.join(*streams, on=on, select=select)
-    return wjs.join(query, dict(zip(query.names, frames, strict=True)))
+    return wjs.join(query, dict(zip(query.names, frames, strict=True)), **options)
 
 
 def within(streams: Sequence[str], window: int) -> str:

@@ -30,7 +30,7 @@ from benchmarks.workloads import FORMAT, WORKLOADS, Workload, cache_folder
 FILES = 4  # per stream
 
 
-def session(master: str) -> Any:
+def session(master: str, **conf: str) -> Any:
     """A session with the recommended settings: all engines get them."""
     import windjoin.spark as wjs
     from pyspark.sql import SparkSession
@@ -44,6 +44,7 @@ def session(master: str) -> Any:
         "spark.driver.host": "127.0.0.1",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "8",
+        **conf,
     }.items():
         builder = builder.config(key, value)
     spark = wjs.configure(builder).getOrCreate()
@@ -78,12 +79,29 @@ def parquet_paths(workload: Workload) -> list[Path]:
     if not all(folder.exists() for folder in folders):
         for table, folder in zip(workload.tables(), folders, strict=True):
             numbered = table.append_column("row", pa.array(range(table.num_rows), pa.int64()))
+            numbered = with_bytes(numbered)
             folder.mkdir(exist_ok=True)
             size = -(-table.num_rows // FILES)
             for number in range(FILES):
                 part = numbered.slice(number * size, size)
                 parquet.write_table(part, folder / f"part-{number}.parquet")
     return folders
+
+
+def with_bytes(table: pa.Table) -> pa.Table:
+    """Images as binary, as Spark knows them: it has no unsigned bytes."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_fixed_size_list(field.type) and field.type.value_type == pa.uint8():
+            size = field.type.list_size
+            flat = table.column(place).combine_chunks().flatten()
+            whole = pa.FixedSizeBinaryArray.from_buffers(
+                pa.binary(size),
+                table.num_rows,
+                [None, flat.buffers()[1]],
+                offset=flat.offset // size,
+            )
+            table = table.set_column(place, field.name, whole.cast(pa.binary()))
+    return table
 
 
 def answer(joined: Any) -> tuple[int, int]:
