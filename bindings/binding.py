@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,6 +108,11 @@ class BoundQuery:
         float64 and timestamp columns that lie in one chunk, have no nulls and need no conversion.
         """
         return self._streams[stream].prepare(data, first_row)
+
+    def require(self, columns: Sequence[Iterable[str]]) -> None:
+        """`prepare` refuses rows that lack any of these columns, stream by stream."""
+        for stream, names in zip(self._streams, columns, strict=True):
+            stream.require(names)
 
     def promise(self, stream: int, time: Any) -> int:
         """A time of stream number ``stream``, as a user gives it to ``advance``, in ticks."""

@@ -33,6 +33,8 @@ class Payload:
         if not self.columns or not rows:
             return
         chosen = table.select(self.columns)
+        if chosen.schema != self.schema:  # in what it says about nulls, or in metadata
+            chosen = pa.Table.from_arrays(chosen.columns, schema=self.schema)
         if rows >= SMALL_BATCH and not self._small:
             self._keep(chosen)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,9 @@ class StreamRows:
         for recipe in plan.wides:
             used |= {column.name: None for column in recipe.node.columns()}
         self._schema = schema
-        self._types = {n: column_type(Column(name, n), {name: schema}) for n in used}
+        self._bound_to = {name: schema}
+        self._types: dict[str, pa.DataType] = {}
+        self.require(used)
         self._direct = direct_columns(time, plan, schema)
 
     def prepare(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared:
@@ -78,6 +81,11 @@ class StreamRows:
         arrays = [array for array, _ in encoded]
         rows = Rows(ticks, *self._split(arrays), [column for column, _ in wides], usable=usable)
         return Prepared(rows, None if timed is None else ~timed)
+
+    def require(self, names: Iterable[str]) -> None:
+        """Rows to come must have these columns, too, with the types the query was bound to."""
+        for name in names:
+            self._types[name] = column_type(Column(self.time.stream, name), self._bound_to)
 
     def _split(self, arrays: list[Any]) -> tuple[list[Any], list[Any]]:
         """Operand columns and keys."""

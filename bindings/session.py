@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from windjoin.binding import BoundQuery
 from windjoin.errors import QueryError, SessionError, hint
 from windjoin.explain import as_data, as_text, order_as_data
 from windjoin.inputs import as_table
@@ -22,16 +23,29 @@ from windjoin.payload import Payload
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.run import threads_for
+from windjoin.waiting import END, Waiting
 from windjoin.watermarks import length_ticks
 
 Results = pa.Table | dict[str, I64]
+
+COUNTED = (
+    *("results", "rejected", "late", "null_time", "unmatchable", "expired", "comparisons"),
+    *("state_rows", "state_bytes"),
+)
+CLOSED = "this session is closed; open a new one with Query.open"
+BROKEN_OFF = (
+    "this session ended when a push into it was broken off: results may be missing;"
+    " open a new one with Query.open"
+)
 
 
 class Session:
     """An open continuous join; made by `Query.open`.
 
     Rows may be pushed in any order across streams and, within ``lateness``, within a stream.  A
-    result leaves with the push that brings its last member.
+    result leaves with the push that brings its last member.  Rows that are refused (a wrong column,
+    type or value) leave the session as it was; a push that is broken off later, by Ctrl-C or want
+    of memory, ends it.
 
     >>> import windjoin as wj
     >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -56,9 +70,11 @@ class Session:
         self._keep_rejected = keep_rejected
         self._numbers = {name: number for number, name in enumerate(query.names)}
         self._lock = threading.Lock()
-        self._closed = False
-        self._waiting: list[tuple[int, pa.Table | int]] = []
-        self._schemas: dict[str, pa.Schema] = {}
+        self._ended = ""  # why nothing can be pushed any more
+        self._waiting = Waiting(query.names)
+        self._rejected: dict[str, Rejected] = {}
+        self._payloads: list[Payload] = []
+        self._bound: BoundQuery | None = None
         self._live: LiveJoin | None = None
         if schemas is not None:
             self._begin(schemas)
@@ -67,6 +83,7 @@ class Session:
         bound = self.query.bind(schemas)
         lateness = length_ticks("lateness", bound.clock, self._lateness, bound.integer_times)
         kept = bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
+        bound.require(kept)
         self._bound = bound
         self._payloads = [
             Payload(bound.schemas[name], columns)
@@ -94,9 +111,7 @@ class Session:
         with self._alone():
             number = self._number(stream)
             table = as_table(rows, stream)
-            if self._live is None and not self._learn(number, table):
-                return self._nothing()
-            return self._push(number, table)
+            return self._learn(number, table) if self._live is None else self._push(number, table)
 
     def advance(self, stream: str, time: Any) -> None:
         """Promise that no row of a stream before ``time`` will come any more.
@@ -105,19 +120,12 @@ class Session:
         """
         with self._alone():
             number = self._number(stream)
-            if self._live is None:
-                self._waiting.append((number, time))
-                return
-            self._live.advance(number, self._bound.promise(number, time))
-            self._forget()
+            self._promise(number, time)
 
     def finish(self, stream: str) -> None:
         """No more rows of a stream will come at all; what waits for it alone may be forgotten."""
         with self._alone():
-            number = self._number(stream)
-            if self._live is not None:
-                self._live.advance(number, INT64_MAX)
-                self._forget()
+            self._promise(self._number(stream), END)
 
     def slowest(self, streams: Iterable[str]) -> str:
         """Of some streams, the one whose newest row is oldest; one not seen yet comes first."""
@@ -126,7 +134,7 @@ class Session:
         def newest(name: str) -> int:
             if clocks is not None:
                 return clocks[self._numbers[name]].newest
-            return sum(number == self._numbers[name] for number, _ in self._waiting)
+            return self._waiting.batches(self._numbers[name])
 
         return min(streams, key=newest)
 
@@ -136,15 +144,22 @@ class Session:
         That is an empty table, as results leave with their last member; but for ``nearest=``, which
         waits until no better partner can come.
         """
+        if self._ended:
+            return self._nothing()
         with self._alone():
             results = self._nothing()
             if self._live is not None and self.query.nearest is not None:
                 results = self._results(self._live.flush())
-            self._final = self._metrics()
-            self._closed = True
-            self._live = None
-            self._waiting = []
+            self._end(CLOSED)
             return results
+
+    def _end(self, why: str) -> None:
+        """Keep the counters and the rejected rows, and let all else go."""
+        self._final = self._metrics()
+        self._ended = why
+        self._live = None
+        self._payloads = []
+        self._waiting = Waiting(self.query.names)
 
     def __enter__(self) -> Session:
         return self
@@ -155,8 +170,7 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self._closed:
-            self.close()
+        self.close()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -165,8 +179,8 @@ class Session:
                 "this session is in use by another thread; push from one thread at a time"
             )
         try:
-            if self._closed:
-                raise SessionError("this session is closed; open a new one with Query.open")
+            if self._ended:
+                raise SessionError(self._ended)
             yield
         finally:
             self._lock.release()
@@ -178,49 +192,63 @@ class Session:
             )
         return self._numbers[stream]
 
-    def _learn(self, number: int, table: pa.Table) -> bool:
-        """Keep the first rows until the schemas of all streams are known; whether they are now."""
-        self._schemas.setdefault(self.query.names[number], table.schema)
-        if len(self._schemas) < len(self._numbers):
-            self._waiting.append((number, table))
-            return False
-        self._begin(self._schemas)
-        waiting, self._waiting = self._waiting, []
-        for earlier, what in waiting:
-            if isinstance(what, pa.Table):
-                self._push(earlier, what)
-            else:
-                assert self._live is not None
-                self._live.advance(earlier, self._bound.promise(earlier, what))
-        return True
+    def _learn(self, number: int, table: pa.Table) -> Results:
+        """Keep the first rows until the schemas of all streams are known, then join them all."""
+        self._waiting.add(number, table)
+        if not self._waiting.complete:
+            return self._nothing()
+        try:
+            self._begin(self._waiting.schemas)
+        except BaseException:
+            self._waiting.take_back()
+            raise
+        results = self._nothing()
+        try:
+            for earlier, what in self._waiting.leave():
+                if isinstance(what, pa.Table):
+                    results = self._push(earlier, what)
+                else:
+                    self._promise(earlier, what)
+        except BaseException:
+            self._end(self._ended or BROKEN_OFF)
+            raise
+        return results
+
+    def _promise(self, number: int, time: Any) -> None:
+        if self._live is None or self._bound is None:
+            self._waiting.promise(number, time)
+            return
+        ticks = INT64_MAX if time is END else self._bound.promise(number, time)
+        self._live.advance(number, ticks)
+        self._forget()
 
     def _push(self, number: int, table: pa.Table) -> Results:
         assert self._live is not None
-        first = self._live.windows[number].tail
-        prepared = self._bound.prepare(number, table, first)
-        self._payloads[number].append(table, table.num_rows)
+        assert self._bound is not None
+        prepared = self._bound.prepare(number, table, self._live.windows[number].tail)
         try:
+            self._payloads[number].append(table, table.num_rows)
             pushed = self._live.push(number, prepared.rows, prepared.null_time)
+            if pushed.late is not None or prepared.null_time is not None:
+                rejected = self._rejected[self.query.names[number]]
+                rejected.add(table, prepared.null_time, pushed.late)
+            results = self._results(pushed.rows)
+            self._forget()
         except BaseException:  # in the middle of a push, state is neither before nor after it
-            self._closed, self._final = True, self._metrics()
+            self._end(BROKEN_OFF)
             raise
-        if pushed.late is not None or prepared.null_time is not None:
-            self._rejected[self.query.names[number]].add(table, prepared.null_time, pushed.late)
-        results = self._results(pushed.rows)
-        self._forget()
         return results
 
     def _results(self, rows: list[I64]) -> Results:
         if self.rows_only:
             return dict(zip(self.query.names, rows, strict=True))
+        assert self._bound is not None
         return self._bound.gather_with(self._fetch, rows, threads_for(None, len(rows[0])))
 
     def _nothing(self) -> Results:
         if self.rows_only:
             return {name: np.empty(0, np.int64) for name in self.query.names}
-        if self._live is None:
-            return pa.table({})
-        return self._bound.schema.empty_table()
+        return pa.table({}) if self._bound is None else self._bound.schema.empty_table()
 
     def _forget(self) -> None:
         assert self._live is not None
@@ -235,21 +263,19 @@ class Session:
 
         The last column, ``windjoin_reason``, says why: "null time" or "late".
         """
-        if self._live is None and not hasattr(self, "_rejected"):
-            return {}
         return {name: rejected.table() for name, rejected in self._rejected.items()}
 
     @property
     def state_bytes(self) -> int:
         """Bytes held: windows, indexes, keys, payload."""
         if self._live is None:
-            return sum(what.nbytes for _, what in self._waiting if isinstance(what, pa.Table))
+            return self._waiting.nbytes
         return self._live.nbytes + sum(payload.nbytes for payload in self._payloads)
 
     @property
     def metrics(self) -> dict[str, Any]:
         """Counters since the session was opened, in all and per stream."""
-        return self._final if self._closed else self._metrics()
+        return self._final if self._ended else self._metrics()
 
     def explain(self, format: Literal["text", "json"] = "text") -> Any:
         """The plan: for rows of every stream, the order in which they probe the other windows."""
@@ -268,37 +294,30 @@ class Session:
 
     def _metrics(self) -> dict[str, Any]:
         streams = {name: self._stream_metrics(name) for name in self.query.names}
-        live = self._live
         total = {
             name: sum(stream[name] for stream in streams.values())
-            for name in ("rows_in", "rejected", "late", "null_time", "unmatchable", "expired")
+            for name in next(iter(streams.values()))
+            if name not in ("state_rows", "state_bytes")
         }
-        return {
-            **total,
-            "results": live.results if live else 0,
-            "comparisons": live.comparisons if live else 0,
-            "state_bytes": self.state_bytes,
-            "streams": streams,
-        }
+        total["results"] = self._live.results if self._live is not None else 0
+        return {**total, "state_bytes": self.state_bytes, "streams": streams}
 
     def _stream_metrics(self, name: str) -> dict[str, int]:
         number = self._numbers[name]
         if self._live is None:
-            waiting = [what for s, what in self._waiting if s == number]
-            rows = sum(what.num_rows for what in waiting if isinstance(what, pa.Table))
-            zeros = dict.fromkeys(
-                ("rejected", "late", "null_time", "unmatchable", "expired", "state_rows"), 0
-            )
-            return {"rows_in": rows, **zeros, "state_bytes": 0}
+            return {"rows_in": self._waiting.rows(number)} | dict.fromkeys(COUNTED, 0)
         counts, window = self._live.counts[number], self._live.windows[number]
         null_time = self._rejected[name].null_time
+        hops = self._live.pipelines[number].measured()
         return {
             "rows_in": counts.rows_in,
+            "results": hops[-1]["kept"],  # that its rows completed
             "rejected": counts.late + null_time,
             "late": counts.late,
             "null_time": null_time,
             "unmatchable": counts.unusable - counts.late - null_time,
             "expired": counts.expired,
+            "comparisons": sum(hop["proposed"] for hop in hops),
             "state_rows": len(window),
             "state_bytes": window.nbytes + self._payloads[number].nbytes,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from windjoin.kernels.spec import (
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.lists import KeyLists
-from windjoin.pyx.output import Output
+from windjoin.pyx.output import Output, release
 from windjoin.pyx.pipeline import Pipeline
 
 POLL_SECONDS = 0.1  # how often a waiting main thread looks for Ctrl-C
@@ -199,8 +199,9 @@ class _Job:
         with ThreadPoolExecutor(parts, "windjoin") as pool:
             futures = [pool.submit(self._part, p, borders[p], borders[p + 1]) for p in range(parts)]
             try:
-                while wait(futures, POLL_SECONDS).not_done:
-                    pass
+                while (state := wait(futures, POLL_SECONDS, FIRST_EXCEPTION)).not_done:
+                    for future in state.done:
+                        future.result()  # raises what went wrong first
             except BaseException:
                 self._stop()
                 raise
@@ -225,8 +226,10 @@ class _Job:
             ],
         )
         by_key = self._start_by_key(tables)
-        for number, step in enumerate(order.steps):
-            in_time_order = number == 0 and by_key is None
+        for hop, step in enumerate(order.steps):
+            if self.stopped:
+                raise KeyboardInterrupt("the join was stopped")
+            in_time_order = hop == 0 and by_key is None
             load = step.access.load_for_start if in_time_order else step.access.load
             table = tables[step.stream]
             table.indexes[step.access.identity] = load(table)
@@ -236,10 +239,15 @@ class _Job:
             self.pipelines.append(hops)
         hops.on_pulse = lambda done: self._report(number, done)
         output = Output(len(self.streams))
-        if by_key is None:
-            hops.run_range(first, last, output)
-        else:
-            hops.run_lists(by_key, output)
+        try:
+            if by_key is None:
+                hops.run_range(first, last, output)
+            else:
+                hops.run_lists(by_key, output)
+        except BaseException:
+            output.discard()
+            release()
+            raise
         self._report(number, last - first)
         self._add_measured(hops)
         return output

@@ -135,6 +135,14 @@ cdef class Output:
             with nogil:
                 memcpy(self.column[column] + at, part.column[column], part.used * sizeof(int64_t))
 
+    def discard(self):
+        """Give the memory back to the system at once: nobody will ask for these results."""
+        cdef int k
+        for k in range(self.n_columns):
+            block_free(&self.block[k])
+            memset(&self.block[k], 0, sizeof(Block))
+        self.used = self.room = 0
+
     cdef int reserve(self, int64_t n) except -1 nogil:
         """Room for ``n`` rows more, and for a vector behind them."""
         cdef int64_t room = max(self.used + n, 2 * self.room, FIRST_ROWS)

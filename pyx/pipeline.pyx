@@ -56,6 +56,10 @@ cdef extern from "pipeline.h" nogil:
     void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
     void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out)
 
+cdef extern from "clock.h" nogil:
+    const int64_t PULSE_NANOSECONDS
+    int64_t clock_nanoseconds()
+
 ctypedef void (*Function)(
     int64_t n, int64_t stride, const void *ints, const void *reals, uint8_t *out
 ) noexcept nogil
@@ -64,7 +68,7 @@ cdef enum:
     MOST_CODES = 8
     MOST_OPERANDS = 32
     MOST_CONDITIONS = 16
-    BLOCKS_PER_PULSE = 64
+    CALLS_PER_LOOK = 256
 
 cdef enum FilterKind:
     COMPARISON
@@ -158,7 +162,7 @@ cdef class Pipeline:
     cdef int n_bound
     cdef dict _voids  # by hop, the stretches that its candidates must not lie in
     cdef Output out
-    cdef int64_t pulse
+    cdef int64_t next_pulse
     cdef public object on_pulse  # called now and then with the start rows done so far
     cdef public bint stopped
     cdef readonly int64_t started
@@ -437,9 +441,7 @@ cdef class Pipeline:
                 done = self._serve_output(hop, block, &probe, &cursor)
             else:
                 done = self._serve_block(number, block, &probe, &cursor)
-            self.pulse += 1
-            if self.pulse >= BLOCKS_PER_PULSE:
-                self._pulse()
+            self._look_up()
         return 0
 
     cdef int _serve_output(
@@ -551,7 +553,7 @@ cdef class Pipeline:
         return 0
 
     cdef int _call_function(self, Filter *one, Hop *hop, Partials *block) except -1 nogil:
-        cdef int64_t n = hop.pairs.n
+        cdef int64_t n = hop.pairs.n, at = 0, few
         cdef int k, s
         cdef int64_t *operands = <int64_t *>malloc(n * (8 * one.n_operands + 1))
         if operands == NULL:
@@ -563,9 +565,15 @@ cdef class Pipeline:
                 gather_operand(one.operand[k], hop.pairs.row, NULL, n, operands + k * n)
             else:
                 gather_operand(one.operand[k], block.row[s], hop.pairs.probe, n, operands + k * n)
-        one.function(n, n, operands, operands, mask)
-        keep_mask(mask, &hop.pairs)
-        free(operands)
+        try:
+            while at < n:  # a few at a time: a function may be slow
+                few = min(<int64_t>CALLS_PER_LOOK, n - at)
+                one.function(few, n, operands + at, operands + at, mask + at)
+                at += few
+                self._look_up()
+            keep_mask(mask, &hop.pairs)
+        finally:
+            free(operands)
         return 0
 
     cdef int _call_back(self, Filter *one, Hop *hop, Partials *block) except -1:
@@ -602,9 +610,12 @@ cdef class Pipeline:
                 take_rows(block.row[s], hop.pairs.probe, hop.pairs.n, hop.found.row[s])
         memcpy(hop.found.row[hop.stream], hop.pairs.row, hop.pairs.n * sizeof(int64_t))
 
-    cdef int _pulse(self) except -1 nogil:
-        """Let Ctrl-C, a stop and a progress bar have their moment."""
-        self.pulse = 0
+    cdef int _look_up(self) except -1 nogil:
+        """Now and then, let Ctrl-C, a stop and a progress bar have their moment."""
+        cdef int64_t now = clock_nanoseconds()
+        if now < self.next_pulse:
+            return 0
+        self.next_pulse = now + PULSE_NANOSECONDS
         with gil:
             PyErr_CheckSignals()
             if self.stopped:

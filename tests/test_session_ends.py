@@ -1,0 +1,213 @@
+"""How a session ends: closed, broken off, or not at all because nothing was taken."""
+
+from __future__ import annotations
+
+import gc
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import windjoin as wj
+
+CLOSED = "this session is closed; open a new one with Query.open"
+BROKEN_OFF = (
+    "this session ended when a push into it was broken off: results may be missing;"
+    " open a new one with Query.open"
+)
+SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+
+
+def query(window: int = 10) -> wj.Query:
+    a, b = (wj.stream(name, time="t", window=window) for name in ("a", "b"))
+    return wj.join(a, b, on=a["k"] == b["k"])
+
+
+def row(t: int, k: int = 1) -> dict[str, list[int]]:
+    return {"t": [t], "k": [k]}
+
+
+def assert_ended(session: Any, why: str) -> None:
+    for use in (
+        lambda: session.push("a", row(9)),
+        lambda: session.advance("a", 9),
+        lambda: session.finish("a"),
+    ):
+        with pytest.raises(wj.SessionError, match=f"^{re.escape(why)}$"):
+            use()
+
+
+@pytest.mark.parametrize("rows_only", [False, True])
+def test_columns_that_only_pairs_or_results_need_are_checked_too(rows_only: bool):
+    a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    either = wj.join(a, b, on=(a["k"] == b["k"]) | (a["j"] < b["k"]), select=[a["p"], b["t"]])
+    table = {"t": [1], "k": [1], "j": [3], "p": ["x"]}
+    with either.open(rows_only=rows_only) as session:
+        session.push("a", table)
+        session.push("b", row(2))
+        for name in ("j", "p")[: 1 if rows_only else 2]:
+            other = pa.table(table).drop_columns([name])
+            with pytest.raises(wj.SchemaError, match=f"stream 'a' has no column '{name}'"):
+                session.push("a", other)
+            message = f"stream 'a': column '{name}' is bool but the query was bound to"
+            with pytest.raises(wj.SchemaError, match=message):
+                session.push("a", other.append_column(name, pa.array([True])))
+        assert len(session.push("a", table)) == (2 if rows_only else 1)
+
+
+def test_batches_may_promise_different_things_about_nulls():
+    promise = pa.schema([pa.field(f.name, f.type, nullable=False) for f in SCHEMA])
+    with query().open() as session:
+        session.push("a", row(1))
+        session.push("b", row(1))
+        session.push("a", pa.table(row(2), schema=promise))
+        assert session.push("b", row(3))["a_t"].to_pylist() == [1, 2]
+
+
+def test_a_closed_session_takes_nothing_and_keeps_its_counters():
+    with query().open({"a": SCHEMA, "b": SCHEMA}) as session:
+        session.push("a", row(1))
+        session.push("b", {"t": [2, None], "k": [1, 1]})
+        before = session.metrics
+        assert session.close().num_rows == 0
+        assert_ended(session, CLOSED)
+    assert session.metrics == before
+    assert (before["results"], before["rejected"]) == (1, 1)
+    assert session.rejected["b"].num_rows == 1
+    assert session.state_bytes == 0
+
+
+def test_closing_twice_is_closing_once():
+    session = query().open({"a": SCHEMA, "b": SCHEMA})
+    first, second = session.close(), session.close()
+    assert first.schema == second.schema
+    assert first.schema.names == ["a_t", "a_k", "b_t", "b_k"]
+    assert_ended(session, CLOSED)
+
+
+def test_refused_rows_leave_the_session_as_it_was():
+    a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    doubled = wj.join(a, b, on=a["k"] * 2 == b["k"])
+    with doubled.open({"a": SCHEMA, "b": SCHEMA}) as session:
+        session.push("b", row(1, k=10))
+        state = session.state_bytes
+        for rows, error in (
+            ({"t": [2], "k": ["x"]}, wj.SchemaError),
+            ({"t": [2]}, wj.SchemaError),
+            (row(2, k=2**62), wj.DataError),
+            (3, wj.InputError),
+        ):
+            with pytest.raises(error):
+                session.push("a", rows)
+        assert session.metrics["rows_in"] == 1
+        assert session.state_bytes == state
+        assert session.push("a", row(3, k=5)).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "where", ["windjoin.kernels.live.LiveJoin.push", "windjoin.session.Session._results"]
+)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_push_that_is_broken_off_ends_the_session(
+    where: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+):
+    session = query().open()
+    session.push("a", row(1))
+    session.push("b", row(2))
+    with monkeypatch.context() as patch:
+
+        def broken(*_: object) -> None:
+            raise error
+
+        patch.setattr(where, broken)
+        with session, pytest.raises(error):
+            session.push("a", row(3))
+    assert_ended(session, BROKEN_OFF)
+    assert session.metrics["streams"]["b"]["rows_in"] == 1
+    assert session.state_bytes == 0
+    assert session.close().num_rows == 0
+
+
+def test_rows_that_waited_and_cannot_be_used_end_the_session():
+    a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    session = wj.join(a, b, on=a["k"] * 2 == b["k"]).open()
+    session.push("a", row(1, k=2**62))
+    with pytest.raises(wj.DataError, match="does not fit int64"):
+        session.push("b", row(1))
+    assert_ended(session, BROKEN_OFF)
+
+
+def test_a_first_batch_that_does_not_fit_may_be_corrected():
+    session = query().open()
+    session.push("a", row(1))
+    with pytest.raises(wj.SchemaError, match="cannot be compared"):
+        session.push("b", {"t": [2], "k": ["1"]})
+    assert session.metrics["rows_in"] == 1
+    assert session.push("b", row(2)).num_rows == 1
+
+
+def test_two_threads_at_once_are_refused():
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            entered.set()
+            leave.wait(10)
+            return pa.table(row(1)).__arrow_c_stream__(requested_schema)
+
+    session = query().open({"a": SCHEMA, "b": SCHEMA})
+    pushing = threading.Thread(target=session.push, args=("a", Slow()))
+    pushing.start()
+    try:
+        assert entered.wait(10)
+        message = "this session is in use by another thread; push from one thread at a time"
+        for use in (lambda: session.push("b", row(1)), session.close):
+            with pytest.raises(wj.SessionError, match=f"^{message}$"):
+                use()
+    finally:
+        leave.set()
+        pushing.join()
+    assert session.push("b", row(1)).num_rows == 1
+
+
+def test_promises_before_the_schemas_are_known_count():
+    session = query().open()
+    session.push("a", row(1))
+    session.advance("a", 5)
+    session.finish("b")
+    session.push("a", row(6))
+    assert session.push("b", row(6)).num_rows == 0
+    assert session.metrics["streams"]["b"]["rejected"] == 1
+    session.push("a", row(4))
+    assert session.metrics["streams"]["a"]["rejected"] == 1
+
+
+def test_nothing_is_kept_for_a_stream_that_ended_empty():
+    most = 0
+
+    def batches() -> Iterator[dict[str, Any]]:
+        nonlocal most
+        for t in range(100):
+            gc.collect()
+            most = max(most, pa.total_allocated_bytes())
+            yield {"t": pa.array(np.full(10_000, t)), "k": pa.array(np.zeros(10_000, np.int64))}
+
+    before = pa.total_allocated_bytes()
+    assert list(query().iterate({"a": batches(), "b": []})) == []
+    assert most - before < 10 * 160_000
+
+
+def test_metrics_of_streams_add_up():
+    session = query().open({"a": SCHEMA, "b": SCHEMA})
+    for t in range(20):
+        session.push("a", row(t))
+        session.push("b", row(t, k=t % 2))
+    metrics = session.metrics
+    streams = metrics["streams"].values()
+    for name in ("rows_in", "results", "rejected", "expired", "comparisons"):
+        assert metrics[name] == sum(stream[name] for stream in streams), name
+    assert all(stream["results"] > 0 for stream in streams)
+    assert 0 < sum(stream["state_bytes"] for stream in streams) <= metrics["state_bytes"]
