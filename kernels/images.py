@@ -1,4 +1,4 @@
-"""Images and other byte arrays near each other, through sums of their segments as a bound."""
+"""Images and other byte arrays near each other, through means of their segments as a bound."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Images(Access):
     predicates: tuple[Similarity, ...]  # on one column of the target
     column: int
 
-    name: ClassVar[str] = "segment sums"
+    name: ClassVar[str] = "segment means"
 
     @classmethod
     def options(cls, situation: Situation) -> Iterable[Images]:
@@ -58,5 +58,5 @@ class Images(Access):
 
 
 def _index_of(p: Similarity) -> str | None:
-    """The sums bound differences from below: they help to find what is near."""
+    """The means bound differences from below: they help to find what is near."""
     return Images.name if p.measure in MEASURES and p.operator in ("<", "<=") else None
