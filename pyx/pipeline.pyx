@@ -152,6 +152,7 @@ cdef class Pipeline:
     cdef int64_t window
     cdef ColumnView time
     cdef int64_t block
+    cdef int64_t stride  # partial results of a block, with those that a hop found beyond its end
     cdef int n_hops
     cdef Hop *hops
     cdef Partials start
@@ -172,6 +173,7 @@ cdef class Pipeline:
         self.time = time
         self.window = window
         self.block = block
+        self.stride = block + SLACK
         self.hops = <Hop *>_room(MOST_STREAMS, sizeof(Hop))
         memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
         memset(&self.start, 0, sizeof(Partials))
@@ -253,8 +255,8 @@ cdef class Pipeline:
             hop.operand_stream[k] = operands[k][0]
             hop.operand[k] = &(<ColumnView?>operands[k][1]).column
         values = max(values, hop.n_operands)
-        hop.from_ = <int64_t *>_room(self.block * values, 8)
-        hop.to = <int64_t *>_room(self.block * values, 8)
+        hop.from_ = <int64_t *>_room(self.stride * values, 8)
+        hop.to = <int64_t *>_room(self.stride * values, 8)
         hop.codes = <int32_t *>_room(self.block, 4)
         hop.more_codes = <int32_t *>_room(self.block, 4)
         hop.pairs.capacity = self.block
@@ -508,7 +510,7 @@ cdef class Pipeline:
                 else:
                     hop.codes[i] = -1
         for part in range(hop.n_ranges):
-            i = hop.range_value[part] * self.block
+            i = hop.range_value[part] * self.stride
             if part and hop.range_value[part] == hop.range_value[part - 1]:
                 narrow_ranges(&hop.range[part], block, hop.from_ + i, hop.to + i)
             else:
@@ -516,7 +518,7 @@ cdef class Pipeline:
         for part in range(hop.n_operands):
             gather_operand(
                 hop.operand[part], block.row[hop.operand_stream[part]], NULL, block.n,
-                hop.from_ + part * self.block,
+                hop.from_ + part * self.stride,
             )
         if hop.aim != NULL:
             hop.aim(hop.index, block.n, hop.lo, hop.hi)
@@ -526,7 +528,7 @@ cdef class Pipeline:
         probe.code = hop.codes
         probe.from_ = hop.from_
         probe.to = hop.to
-        probe.stride = self.block
+        probe.stride = self.stride
         probe.row = block.row
         probe.asker = hop.asker
 

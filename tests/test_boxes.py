@@ -126,6 +126,26 @@ def test_small_blocks_stop_and_go_on_anywhere(condition: str, small_blocks: None
     assert found(query(400, condition).indices(tables)) == owed
 
 
+def test_a_hop_before_may_find_a_little_more_than_a_block(small_blocks: None) -> None:
+    tables = {name: rows(seed, 120, "whole") for seed, name in enumerate("abc")}
+    a, b, c = (wj.stream(name, time="ts", window=900) for name in "abc")
+    join = wj.join(a, b, c, on=[a["z"] == c["z"], a["lo"] < b["lo"], b["hi"] < c["hi"]])
+    s, t, u = (
+        {
+            k: v.reshape([-1 if axis == own else 1 for axis in range(3)])
+            for k, v in tables[n].items()
+        }
+        for own, n in enumerate("abc")
+    )
+    times = np.broadcast_arrays(s["ts"], t["ts"], u["ts"])
+    passed = np.maximum.reduce(times) - np.minimum.reduce(times) <= 900
+    passed = passed & (s["z"] == u["z"]) & (s["lo"] < t["lo"]) & (t["hi"] < u["hi"])
+    owed = Counter(zip(*(at.tolist() for at in np.nonzero(passed)), strict=True))
+    found_ = join.indices(tables)
+    assert Counter(zip(*(numbers.tolist() for numbers in found_.values()), strict=True)) == owed
+    assert "through boxes" in join.explain()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_session_equals_all_pairs(condition: str, kind: str) -> None:
