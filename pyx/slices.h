@@ -60,55 +60,39 @@ static inline int64_t slices_search(const int64_t *value, int64_t length, int64_
 static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Copy rows [at, stop) whose time fits, and whose value does if `values`; return where it stopped. */
-static inline int64_t slices_copy(const Slice *slice, const Probe *probe, int64_t i, int64_t at,
-                                  int64_t stop, int values, Pairs *out) {
-    int64_t lo = probe->lo[i], hi = probe->hi[i], n = out->n;
-    int64_t from = values ? probe->from[i] : 0, to = values ? probe->to[i] : 0;
-    stop = smaller(stop, at + out->capacity - n);
-    for (; at < stop; at++) {
-        out->row[n] = slice->row[at];
-        out->probe[n] = (int32_t)i;
-        if (out->time) out->time[n] = slice->time[at];
-        int fits = (slice->time[at] >= lo) & (slice->time[at] <= hi);
-        if (values) fits &= (slice->value[at] >= from) & (slice->value[at] <= to);
-        n += fits;
+#define SLICES_COPY(ISA, TARGET)                                                                   \
+    TARGET static int64_t slices_copy_##ISA(const Slice *slice, const Probe *probe, int64_t i,     \
+                                            int64_t at, int64_t stop, int values, Pairs *out) {    \
+        int64_t lo = probe->lo[i], hi = probe->hi[i], n = out->n;                                  \
+        int64_t from = values ? probe->from[i] : 0, to = values ? probe->to[i] : 0;                \
+        stop = smaller(stop, at + out->capacity - n);                                              \
+        for (; at < stop; at += 8) {                                                               \
+            unsigned fits = stop - at < 8 ? (1u << (stop - at)) - 1 : 0xff;                        \
+            fits &= within_##ISA(slice->time + at, lo, hi);                                        \
+            if (values) fits &= within_##ISA(slice->value + at, from, to);                         \
+            compress_##ISA(slice->row + at, fits, out->row + n);                                   \
+            if (out->time) compress_##ISA(slice->time + at, fits, out->time + n);                  \
+            for (int k = 0; k < 8; k++) out->probe[n + k] = (int32_t)i;                            \
+            n += __builtin_popcount(fits);                                                         \
+        }                                                                                          \
+        out->n = n;                                                                                \
+        return stop;                                                                               \
     }
-    out->n = n;
-    return at;
-}
 
+SLICES_COPY(plain, )
 #ifdef WINDJOIN_X86
-/* The same without values, eight rows at a time. */
-TARGET_AVX512 static int64_t slices_copy_avx512(const Slice *slice, const Probe *probe, int64_t i,
-                                                int64_t at, int64_t stop, Pairs *out) {
-    const __m512i lo = _mm512_set1_epi64(probe->lo[i]), hi = _mm512_set1_epi64(probe->hi[i]);
-    const __m256i number = _mm256_set1_epi32((int32_t)i);
-    int64_t n = out->n;
-    stop = smaller(stop, at + out->capacity - n);
-    for (; at < stop; at += 8) {
-        __mmask8 here = stop - at < 8 ? (__mmask8)((1u << (stop - at)) - 1) : 0xff;
-        __m512i time = _mm512_maskz_loadu_epi64(here, slice->time + at);
-        __m512i row = _mm512_maskz_loadu_epi64(here, slice->row + at);
-        here = _mm512_mask_cmpge_epi64_mask(here, time, lo);
-        here = _mm512_mask_cmple_epi64_mask(here, time, hi);
-        _mm512_storeu_si512(out->row + n, _mm512_maskz_compress_epi64(here, row));
-        _mm256_storeu_si256((__m256i *)(out->probe + n), number);
-        if (out->time) _mm512_storeu_si512(out->time + n, _mm512_maskz_compress_epi64(here, time));
-        n += __builtin_popcount(here);
-    }
-    out->n = n;
-    return stop;
-}
+SLICES_COPY(avx2, TARGET_AVX2)
+SLICES_COPY(avx512, TARGET_AVX512)
 #endif
 
-/* Whatever of rows [at, stop) fits; where it stopped. */
 static inline int64_t slices_emit(const Slice *slice, const Probe *probe, int64_t i, int64_t at,
                                   int64_t stop, int values, Pairs *out) {
 #ifdef WINDJOIN_X86
-    if (!values && isa_level() == ISA_AVX512)
-        return slices_copy_avx512(slice, probe, i, at, stop, out);
+    if (isa_level() == ISA_AVX512)
+        return slices_copy_avx512(slice, probe, i, at, stop, values, out);
+    if (isa_level() == ISA_AVX2) return slices_copy_avx2(slice, probe, i, at, stop, values, out);
 #endif
-    return slices_copy(slice, probe, i, at, stop, values, out);
+    return slices_copy_plain(slice, probe, i, at, stop, values, out);
 }
 
 /* One slice for one probe: first the sorted part between the bounds, then the unsorted rest.
