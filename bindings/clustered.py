@@ -63,9 +63,10 @@ class ClusterJoin(LiveJoin):
         super().__init__(spec, lateness, self.statistics)
         with told_where():
             self.routing = routing(spec, self.statistics, hosts, span)
+            windows, statistics = self.windows, self.statistics
             room = Room(
-                lambda number: HostJoin(self.spec, self.windows, self.statistics),
-                lambda stream, rows: self.windows[stream].times(rows),
+                lambda number: HostJoin(spec, windows, statistics),
+                lambda stream, rows: windows[stream].times(rows),
                 self._groups if self.routing.key is not None else None,
                 8 * (1 + max(len(s.columns) + len(s.keys) for s in spec.streams)),
             )
@@ -73,6 +74,9 @@ class ClusterJoin(LiveJoin):
 
     def _plan(self, statistics: Statistics) -> None:
         """Hosts plan their own hops."""
+
+    def _look(self) -> None:
+        """Hosts keep to their plans."""
 
     def _groups(self, stream: int, rows: I64) -> I64:
         key = self.routing.key
@@ -83,12 +87,12 @@ class ClusterJoin(LiveJoin):
     # -- rows in, results out ------------------------------------------------------------------
 
     def load(self, stream: int, rows: Rows) -> None:
-        """Rows of a batch, in any order; nothing is joined before `finish`."""
+        """Rows of a batch, in any order; nothing is joined before `flush`."""
         self._store_and_join(stream, rows, rows.usable, False)
 
-    def finish(self) -> list[I64]:
+    def flush(self) -> list[I64]:
         """All results that are still to come, now that no rows will."""
-        return self._run(FOREVER)
+        return self._counted(FOREVER)
 
     def _complete(self, stream: int, arrivals: Arrivals) -> list[I64]:
         self.cluster.add(stream, arrivals.time, arrivals.rows)
@@ -96,7 +100,10 @@ class ClusterJoin(LiveJoin):
 
     def catch_up(self) -> list[I64]:
         """Results that a promise has made complete."""
-        found = self._run(min(clock.watermark for clock in self.clocks))
+        return self._counted(min(clock.watermark for clock in self.clocks))
+
+    def _counted(self, watermark: int) -> list[I64]:
+        found = self._run(watermark)
         self.results += len(found[0])
         return found
 
@@ -110,10 +117,18 @@ class ClusterJoin(LiveJoin):
 
     # -- hosts that come and go ----------------------------------------------------------------
 
-    def add_host(self, number: int, speed: float) -> None:
-        """A host joins; ``speed`` against that of the first ones."""
+    @property
+    def open_hosts(self) -> list[int]:
+        """Numbers of the hosts that take work."""
+        return list(self.routing.router.book.open_hosts)
+
+    def add_host(self, speed: float) -> int:
+        """A host joins; ``speed`` against that of the first ones.  Its number."""
+        there = {host.number for host in self.routing.router.book.hosts}
+        number = min(set(range(len(there) + 1)) - there)
         with told_where():
             self.cluster.add_host(Host(number, cpu=speed))
+        return number
 
     def remove_host(self, number: int, *, lost: bool) -> None:
         """A host leaves, planned or lost with all it holds."""
@@ -140,13 +155,22 @@ class ClusterJoin(LiveJoin):
     @property
     def comparisons(self) -> int:
         """Candidates that all hosts looked at so far."""
-        return self.cluster.comparisons
+        return sum(map(self.cluster.comparisons_for, range(len(self.windows))))
+
+    def done_by(self, stream: int) -> tuple[int, int]:
+        """Results that rows of a stream completed, and candidates looked at for that."""
+        cluster = self.cluster
+        return cluster.results[stream], cluster.comparisons_for(stream)
 
     def report(self) -> dict[str, Any]:
         """Strategy and why, and by host what it holds and did: plain data."""
         described = self.routing.router.describe()
-        rows = max(described.counters.rows, 1)
-        stored = sum(tally.rows_in for _, tally, _ in self.cluster.tallies())
+        tallies = self.cluster.tallies()
+        stored = sum(tally.rows_in for _, tally, _ in tallies)
+        work = [
+            tally.rows_in + tally.partials_in + tally.results + sum(compared)
+            for _, tally, compared in tallies
+        ]
         return {
             "strategy": described.strategy,
             "reasons": list(self.routing.reasons),
@@ -154,19 +178,20 @@ class ClusterJoin(LiveJoin):
             "expected_loss": described.expected_loss,
             "segment": self.routing.router.segment_length << self.routing.clock.shift,
             "epochs": self.cluster.epochs,
-            "replication": stored / rows,
+            "replication": stored / max(described.counters.rows, 1),
             "overhead": described.expected_overhead,
             "switches": described.counters.switches,
             "hosts": [
                 {
                     "host": number,
+                    "load": done / max(sum(work), 1),
                     "rows_stored": tally.rows_in,
-                    "partials_received": tally.partials_in,
                     "rows_moved": tally.rows_moved,
+                    "partials_received": tally.partials_in,
                     "results": tally.results,
-                    "comparisons": compared,
+                    "comparisons": sum(compared),
                 }
-                for number, tally, compared in self.cluster.tallies()
+                for (number, tally, compared), done in zip(tallies, work, strict=True)
             ],
         }
 
@@ -200,7 +225,7 @@ def join_on_hosts(
         total = sum(map(len, rows))
         if progress is not None:
             join.cluster.progress = lambda done: progress(done, total)
-        found = join.finish()
+        found = join.flush()
         if progress is not None:
             progress(total, total)
     finally:

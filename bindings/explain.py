@@ -38,6 +38,9 @@ def as_data(query: Query, last: BatchRun | None) -> dict[str, Any]:
     data["time_unit"] = last.bound.time_unit
     data["threads"] = run.threads
     data["order"] = order_as_data(spec, run.order, run.hops)
+    data["cluster"] = last.cluster
+    if last.cluster is not None:  # its hosts start from the latest row of a result, whatever it is
+        data["order"] = None
     data["metrics"] = last.metrics()
     return data
 
@@ -96,10 +99,12 @@ def as_text(data: Mapping[str, Any]) -> str:
     lines += [f"  {condition}" for condition in data["on"]] or ["  nothing: a cross product"]
     if data["nearest"] is not None:
         lines.append(f"of every row the {data['nearest']} nearest partners")
-    if data["order"] is None:
+    if data.get("cluster"):
+        lines += _cluster_lines(data["cluster"])
+    elif data["order"] is None:
         lines.append("order: chosen when the query sees data; run it, or call session.explain()")
         return "\n".join(lines)
-    if data.get("orders"):
+    elif data.get("orders"):
         if data["replanned"]:
             times = "once" if data["replanned"] == 1 else f"{data['replanned']} times"
             lines.append(f"orders chosen anew {times} from the rows seen")
@@ -112,6 +117,24 @@ def as_text(data: Mapping[str, Any]) -> str:
     if "metrics" in data:
         lines.append(f"results: {data['metrics']['results']:,}")
     return "\n".join(lines)
+
+
+def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
+    """Strategy and why; what every host holds and did, and its share of the work."""
+    loss = "" if cluster["exact"] else f"; not exact, expected loss {cluster['expected_loss']:.0%}"
+    lines = [f"hosts: {len(cluster['hosts'])}, strategy {cluster['strategy']}{loss}"]
+    lines += [f"  because {reason}" for reason in cluster["reasons"]]
+    lines.append(
+        f"  {cluster['epochs']:,} epochs of {cluster['segment']:,} ticks,"
+        f" every row stored {cluster['replication']:.2f} times"
+    )
+    lines += [
+        f"  host {host['host']}: {host['load']:.0%} of the work,"
+        f" {host['rows_stored']:,} rows stored, {host['rows_moved']:,} moved on,"
+        f" {host['partials_received']:,} partial results in, {host['results']:,} results"
+        for host in cluster["hosts"]
+    ]
+    return lines
 
 
 def _order_lines(order: Mapping[str, Any]) -> list[str]:

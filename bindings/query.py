@@ -130,6 +130,10 @@ class Query:
         lateness: Any = 0,
         rows_only: bool = False,
         keep_rejected: int = 10_000,
+        hosts: int | None = None,
+        strategy: str = "auto",
+        segment: Any = None,
+        ordered: bool = False,
     ) -> Session:
         """A continuous join: push rows as they come, get the results they complete.
 
@@ -137,10 +141,14 @@ class Query:
         ``lateness``: how far behind the newest row of its stream a row may be.
         ``rows_only``: results are arrival numbers (0, 1, ... per stream); no payload is kept.
         ``keep_rejected``: rejected rows of each stream that are kept to be looked at.
+        ``hosts``, ``strategy``, ``segment``: as in `run`.  A result then leaves when all streams
+        have come past the end of its segment; `Session.close` returns what is left.
+        ``ordered``: with ``hosts``, results by their time, then by the row that completes them.
         """
-        from windjoin.session import Session
+        from windjoin.session import Options, Session
 
-        return Session(self, schemas, lateness, rows_only, keep_rejected)
+        options = Options(lateness, rows_only, keep_rejected, hosts, strategy, segment, ordered)
+        return Session(self, schemas, options)
 
     def iterate(self, sources: Mapping[str, Iterable[Any]], **options: Any) -> Iterator[Any]:
         """Join iterables of batches; every batch that completes results yields their table.

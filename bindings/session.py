@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery
+from windjoin.clustered import ClusterJoin, asked_hosts
 from windjoin.errors import QueryError, SessionError, hint
 from windjoin.explain import as_data, as_text, order_as_data
 from windjoin.inputs import as_table
@@ -23,6 +25,7 @@ from windjoin.payload import Payload
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.run import threads_for
+from windjoin.strategies import check_hosts
 from windjoin.waiting import END, Waiting
 from windjoin.watermarks import length_ticks
 
@@ -37,6 +40,19 @@ BROKEN_OFF = (
     "this session ended when a push into it was broken off: results may be missing;"
     " open a new one with Query.open"
 )
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a session is opened, as `Query.open` takes it."""
+
+    lateness: Any = 0
+    rows_only: bool = False
+    keep_rejected: int = 10_000
+    hosts: int | None = None
+    strategy: str = "auto"
+    segment: Any = None
+    ordered: bool = False
 
 
 class Session:
@@ -57,17 +73,19 @@ class Session:
     """
 
     def __init__(
-        self,
-        query: Query,
-        schemas: Mapping[str, pa.Schema] | None,
-        lateness: Any,
-        rows_only: bool,
-        keep_rejected: int,
+        self, query: Query, schemas: Mapping[str, pa.Schema] | None, options: Options
     ) -> None:
         self.query = query
-        self.rows_only = rows_only
-        self._lateness = lateness
-        self._keep_rejected = keep_rejected
+        self.rows_only = options.rows_only
+        self._options = options
+        self._owed: list[Results] = []  # completed by a promise: the next push returns them
+        if options.hosts is not None:
+            check_hosts(options.hosts, options.strategy)
+        elif options.ordered:
+            raise QueryError(
+                "ordered=True needs hosts=: without, results leave with the push that completes"
+                " them; hosts=1 is enough"
+            )
         self._numbers = {name: number for number, name in enumerate(query.names)}
         self._lock = threading.Lock()
         self._ended = ""  # why nothing can be pushed any more
@@ -81,7 +99,8 @@ class Session:
 
     def _begin(self, schemas: Mapping[str, pa.Schema]) -> None:
         bound = self.query.bind(schemas)
-        lateness = length_ticks("lateness", bound.clock, self._lateness, bound.integer_times)
+        asked = self._options
+        lateness = length_ticks("lateness", bound.clock, asked.lateness, bound.integer_times)
         kept = bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
         bound.require(kept)
         self._bound = bound
@@ -90,10 +109,15 @@ class Session:
             for name, columns in zip(self.query.names, kept, strict=True)
         ]
         self._rejected = {
-            name: Rejected(bound.schemas[name], self._keep_rejected) for name in self.query.names
+            name: Rejected(bound.schemas[name], asked.keep_rejected) for name in self.query.names
         }
+        hosts = asked_hosts(bound, asked.hosts, asked.strategy, asked.segment)
+        spec = bound.spec_with(self._fetch)
         with as_own_errors():
-            self._live = LiveJoin(bound.spec_with(self._fetch), lateness)
+            if hosts is None:
+                self._live = LiveJoin(spec, lateness)
+            else:
+                self._live = ClusterJoin(spec, hosts, lateness=lateness, ordered=asked.ordered)
 
     @property
     def _fetch(self) -> Fetch:
@@ -141,22 +165,35 @@ class Session:
     def close(self) -> Results:
         """End the session; the results still to come.
 
-        That is an empty table, as results leave with their last member; but for ``nearest=``, which
-        waits until no better partner can come.
+        Without ``hosts`` that is an empty table, as results leave with their last member; but for
+        ``nearest=``, which waits until no better partner can come.
         """
         if self._ended:
             return self._nothing()
         with self._alone():
             results = self._nothing()
-            if self._live is not None and self.query.nearest is not None:
-                results = self._results(self._live.flush())
+            if self._live is not None:
+                with self._or_end():
+                    results = self._with_owed(self._results(self._live.flush()))
             self._end(CLOSED)
             return results
+
+    @contextmanager
+    def _or_end(self) -> Iterator[None]:
+        """In the middle of a push, state is neither before nor after it."""
+        try:
+            with as_own_errors():
+                yield
+        except BaseException:
+            self._end(BROKEN_OFF)
+            raise
 
     def _end(self, why: str) -> None:
         """Keep the counters and the rejected rows, and let all else go."""
         self._final = self._metrics()
         self._ended = why
+        if self._live is not None:
+            self._live.close()
         self._live = None
         self._payloads = []
         self._waiting = Waiting(self.query.names)
@@ -219,25 +256,35 @@ class Session:
             self._waiting.promise(number, time)
             return
         ticks = INT64_MAX if time is END else self._bound.promise(number, time)
-        self._live.advance(number, ticks)
-        self._forget()
+        with self._or_end():
+            self._live.advance(number, ticks)
+            self._owed.append(self._results(self._live.catch_up()))
+            self._forget()
 
     def _push(self, number: int, table: pa.Table) -> Results:
         assert self._live is not None
         assert self._bound is not None
         prepared = self._bound.prepare(number, table, self._live.windows[number].tail)
-        try:
+        with self._or_end():
             self._payloads[number].append(table, table.num_rows)
             pushed = self._live.push(number, prepared.rows, prepared.null_time)
             if pushed.late is not None or prepared.null_time is not None:
                 rejected = self._rejected[self.query.names[number]]
                 rejected.add(table, prepared.null_time, pushed.late)
-            results = self._results(pushed.rows)
+            results = self._with_owed(self._results(pushed.rows))
             self._forget()
-        except BaseException:  # in the middle of a push, state is neither before nor after it
-            self._end(BROKEN_OFF)
-            raise
         return results
+
+    def _with_owed(self, results: Results) -> Results:
+        """Results after those that promises completed."""
+        owed, self._owed = [*self._owed, results], []
+        if len(owed) == 1:
+            return results
+        if isinstance(results, dict):
+            parts = [list(one.values()) for one in owed if isinstance(one, dict)]
+            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            return dict(zip(results, columns, strict=True))
+        return pa.concat_tables([one for one in owed if isinstance(one, pa.Table)])
 
     def _results(self, rows: list[I64]) -> Results:
         if self.rows_only:
@@ -254,6 +301,33 @@ class Session:
         assert self._live is not None
         for number, payload in enumerate(self._payloads):
             payload.forget(self._live.first_needed(number))
+
+    # -- hosts -----------------------------------------------------------------------------------
+
+    @property
+    def hosts(self) -> list[int]:
+        """Numbers of the hosts that take work."""
+        return self._cluster().open_hosts
+
+    def add_host(self, speed: float = 1.0) -> int:
+        """One more host shares the work, of that speed against the first ones; its number."""
+        with self._alone():
+            return self._cluster().add_host(speed)
+
+    def remove_host(self, number: int, *, lost: bool = False) -> None:
+        """A host leaves once others have what they need of it; or it is ``lost`` at once.
+
+        What a lost host held is read again from the windows: no result is lost.
+        """
+        with self._alone():
+            self._cluster().remove_host(number, lost=lost)
+
+    def _cluster(self) -> ClusterJoin:
+        if not isinstance(self._live, ClusterJoin):
+            raise SessionError(
+                "add_host and remove_host need a session that was opened with hosts= and schemas="
+            )
+        return self._live
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -286,7 +360,8 @@ class Session:
                 order_as_data(live.spec, order, one.measured())
                 for order, one in zip(live.orders, live.pipelines, strict=True)
             ]
-            data["order"] = data["orders"][0]
+            data["cluster"] = live.report()
+            data["order"] = data["orders"][0] if data["orders"] else None
             data["replanned"] = live.replanned
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
@@ -300,7 +375,9 @@ class Session:
             if name not in ("state_rows", "state_bytes")
         }
         total["results"] = self._live.results if self._live is not None else 0
-        return {**total, "state_bytes": self.state_bytes, "streams": streams}
+        hosts = self._live.report() if self._live is not None else None
+        cluster = {} if hosts is None else {"cluster": hosts}
+        return {**total, "state_bytes": self.state_bytes, **cluster, "streams": streams}
 
     def _stream_metrics(self, name: str) -> dict[str, int]:
         number = self._numbers[name]
@@ -308,16 +385,16 @@ class Session:
             return {"rows_in": self._waiting.rows(number)} | dict.fromkeys(COUNTED, 0)
         counts, window = self._live.counts[number], self._live.windows[number]
         null_time = self._rejected[name].null_time
-        hops = self._live.pipelines[number].measured()
+        results, comparisons = self._live.done_by(number)
         return {
             "rows_in": counts.rows_in,
-            "results": hops[-1]["kept"],  # that its rows completed
+            "results": results,  # that its rows completed
             "rejected": counts.late + null_time,
             "late": counts.late,
             "null_time": null_time,
             "unmatchable": counts.unusable - counts.late - null_time,
             "expired": counts.expired,
-            "comparisons": sum(hop["proposed"] for hop in hops),
+            "comparisons": comparisons,
             "state_rows": len(window),
             "state_bytes": window.nbytes + self._payloads[number].nbytes,
         }

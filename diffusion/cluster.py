@@ -72,7 +72,8 @@ class Cluster:
         self._fetched: list[list[I64]] = []
         self.progress: Callable[[int], object] | None = None  # called with rows routed so far
         self._seen: dict[int, tuple[int, int]] = {}  # by host, work and bytes reported so far
-        self._left: list[tuple[int, Tally, int]] = []
+        self.results = [0] * self.streams  # by the stream of the row that completed them
+        self._left: list[tuple[int, Tally, list[int]]] = []
         self._routed = [0] * self.streams
         self._reported: tuple[int, list[int]] | None = None  # border, rows routed before it
         self._finalizer = weakref.finalize(self, _end_all, self.workers)
@@ -84,15 +85,14 @@ class Cluster:
             number, self.streams, self.room.operator(number), self.room.times, self.workers
         )
 
-    @property
-    def comparisons(self) -> int:
-        """Candidates that hosts looked at so far, those that left included."""
-        return sum(compared for _, _, compared in self.tallies())
+    def comparisons_for(self, stream: int) -> int:
+        """Candidates that hosts looked at for rows of a stream, those that left included."""
+        return sum(compared[stream] for _, _, compared in self.tallies())
 
-    def tallies(self) -> list[tuple[int, Tally, int]]:
-        """What every host did: number, counts and comparisons; those that left come first."""
+    def tallies(self) -> list[tuple[int, Tally, list[int]]]:
+        """What every host did: number, counts, comparisons by stream; those that left first."""
         return self._left + [
-            (number, worker.tally, worker.operator.comparisons)
+            (number, worker.tally, list(worker.operator.comparisons))
             for number, worker in sorted(self.workers.items())
         ]
 
@@ -244,6 +244,7 @@ class Cluster:
         ticket = self._flying.popleft()
         self._wait(ticket)
         for trail, stream, rows in sorted(ticket.blocks, key=lambda block: (block[1], block[0])):
+            self.results[stream] += len(rows[stream])
             times = self.room.times(stream, rows[stream])
             arrivals = (np.int64(stream) << ARRIVAL_BITS) | rows[stream]
             self.fusion.push(trail[0], rows, times=times, arrivals=arrivals)
@@ -313,7 +314,7 @@ class Cluster:
 
     def _usage(self, worker: Worker, ticks: int) -> Usage:
         tally, held = worker.tally, sum(map(len, worker.shelves))
-        work = tally.rows_in + tally.partials_in + tally.results + worker.operator.comparisons
+        work = tally.rows_in + tally.partials_in + tally.results + sum(worker.operator.comparisons)
         sent = (tally.rows_in + tally.partials_in) * self.room.row_bytes
         did, got = self._seen.get(worker.number, (0, 0))
         self._seen[worker.number] = work, sent
@@ -347,7 +348,7 @@ class Cluster:
     def _end_worker(self, number: int) -> None:
         worker = self.workers.pop(number)
         worker.end()
-        self._left.append((number, worker.tally, worker.operator.comparisons))
+        self._left.append((number, worker.tally, list(worker.operator.comparisons)))
         self.fusion.remove_host(number)
         self._seen.pop(number, None)
 

@@ -34,13 +34,16 @@ class HostJoin:
         self.stopped = False
         self._pipelines: dict[Way, Pipeline] = {}
         self._targets: dict[Way, tuple[int, ...]] = {}  # in the order they are probed
-        self._measured = 0
+        self._measured = [0] * len(windows)
         self._sweep_at = SWEEP_AT
 
     @property
-    def comparisons(self) -> int:
-        """Candidates looked at so far."""
-        return self._measured + sum(map(_proposed, self._pipelines.values()))
+    def comparisons(self) -> list[int]:
+        """Candidates looked at so far, by the stream of the latest row."""
+        found = list(self._measured)
+        for (bound, _), hops in list(self._pipelines.items()):
+            found[bound[0]] += sum(int(hop["proposed"]) for hop in hops.measured())
+        return found
 
     @property
     def nbytes(self) -> int:
@@ -124,7 +127,3 @@ class HostJoin:
                 index.insert(step.access.values(window, arrivals), arrivals.time, arrivals.rows)
         self._targets[way] = tuple(step.stream for step in order.steps)
         return pipeline_of_latest(self.spec, order, bound, self.windows)
-
-
-def _proposed(hops: Pipeline) -> int:
-    return sum(int(hop["proposed"]) for hop in hops.measured())

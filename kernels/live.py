@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from windjoin.kernels.hops import pipeline
@@ -216,6 +217,22 @@ class LiveJoin:
         clock = self.clocks[stream]
         clock.promised = max(clock.promised, time)
         self._expire()
+
+    def catch_up(self) -> list[I64]:
+        """Results that a promise has made complete: none, they leave with their last member."""
+        return [np.empty(0, np.int64) for _ in self.windows]
+
+    def close(self) -> None:
+        """Nothing has to be ended."""
+
+    def done_by(self, stream: int) -> tuple[int, int]:
+        """Results that rows of a stream completed, and candidates looked at for that."""
+        hops = self.pipelines[stream].measured()
+        return hops[-1]["kept"], sum(hop["proposed"] for hop in hops)
+
+    def report(self) -> dict[str, Any] | None:
+        """What hosts did, where there are several."""
+        return None
 
     def _expire(self) -> None:
         """Forget what no row to come can reach; sweep keys when they have doubled."""

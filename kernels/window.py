@@ -96,6 +96,7 @@ class Window(Side):
         """The same rows, shared, with indexes of its own: the part of them that one host holds."""
         other = copy(self)
         other.indexes, other.pair_spaces, other.accesses = {}, {}, []
+        other.head = other.tail  # none of the rows is the twin's yet
         return other
 
     def stored(self, rows: I64) -> Arrivals:
