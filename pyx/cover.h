@@ -37,40 +37,46 @@ typedef struct {
     uint64_t *random;         /* state of the random choice; 0 chooses by weight / gain */
 } wj_cover;
 
-WJ_INLINE int wj_gain(const wj_cover *in, int host, const uint64_t *left) {
-    const uint64_t *held = in->held + (int64_t)host * in->words;
+/* `n_words` is in->last_word - in->first_word + 1: a constant where that is worth a copy of the
+ * code, as it is where covers take less than a microsecond. */
+WJ_INLINE int wj_gain(const wj_cover *in, int host, const uint64_t *left, int n_words) {
+    const uint64_t *held = in->held + (int64_t)host * in->words + in->first_word;
     int gain = 0;
-    for (int w = in->first_word; w <= in->last_word; w++)
-        gain += __builtin_popcountll(held[w] & left[w]);
+    for (int w = 0; w < n_words; w++) gain += __builtin_popcountll(held[w] & left[w]);
     return gain;
 }
 
-WJ_INLINE int wj_any(const wj_cover *in, const uint64_t *left) {
+/* Whether anything is left once a host has taken what it holds. */
+WJ_INLINE int wj_take(const wj_cover *in, int host, uint64_t *left, int n_words) {
+    const uint64_t *held = in->held + (int64_t)host * in->words + in->first_word;
     uint64_t any = 0;
-    for (int w = in->first_word; w <= in->last_word; w++) any |= left[w];
+    for (int w = 0; w < n_words; w++) any |= left[w] &= ~held[w];
     return any != 0;
 }
 
-WJ_INLINE void wj_take(const wj_cover *in, int host, uint64_t *left) {
-    const uint64_t *held = in->held + (int64_t)host * in->words;
-    for (int w = in->first_word; w <= in->last_word; w++) left[w] &= ~held[w];
+WJ_INLINE int wj_any(const uint64_t *left, int n_words) {
+    uint64_t any = 0;
+    for (int w = 0; w < n_words; w++) any |= left[w];
+    return any != 0;
 }
 
-/* Few hosts: score all of them anew for every choice. */
-WJ_INLINE int wj_cover_recounting(const wj_cover *in, uint64_t *left, int32_t *chosen) {
-    int n = 0;
-    while (wj_any(in, left)) {
-        int best = -1, best_gain = 0;
-        double best_weight = 0;
+/* Few hosts: score all of them anew for every choice, without a branch on what is found. */
+WJ_INLINE int wj_cover_recounting(const wj_cover *in, uint64_t *left, int32_t *chosen, int n_words) {
+    int32_t weight[WJ_FEW_HOSTS];
+    int n = 0, some = wj_any(left, n_words);
+    for (int host = 0; host < in->hosts; host++) weight[host] = (int32_t)in->weight[host];
+    while (some) {
+        int32_t best = -1, best_gain = 0, best_weight = 1;
         for (int host = 0; host < in->hosts; host++) {
-            int gain = wj_gain(in, host, left);
-            if (gain && (best < 0 || in->weight[host] * best_gain < best_weight * gain)) {
-                best = host, best_gain = gain, best_weight = in->weight[host];
-            }
+            int32_t gain = wj_gain(in, host, left, n_words);
+            int better = weight[host] * best_gain < best_weight * gain;
+            best = better ? host : best;
+            best_gain = better ? gain : best_gain;
+            best_weight = better ? weight[host] : best_weight;
         }
         if (best < 0) return -1;
         chosen[n++] = best;
-        wj_take(in, best, left);
+        some = wj_take(in, best, left, n_words);
     }
     return n;
 }
@@ -89,12 +95,13 @@ WJ_INLINE int wj_argmin(const int64_t *key, int n) {
 }
 
 /* Slots `covered` are no longer left: their holders gain less from now on. */
-WJ_INLINE void wj_uncount(const wj_cover *in, int word, uint64_t covered, uint64_t *touched) {
+WJ_INLINE void wj_uncount(const wj_cover *in, int word, uint64_t covered, uint64_t *touched,
+                          int host_words) {
     while (covered) {
         int slot = word * 64 + __builtin_ctzll(covered);
-        const uint64_t *holders = in->holders + (int64_t)slot * in->host_words;
+        const uint64_t *holders = in->holders + (int64_t)slot * host_words;
         covered &= covered - 1;
-        for (int hw = 0; hw < in->host_words; hw++) {
+        for (int hw = 0; hw < host_words; hw++) {
             uint64_t hosts = holders[hw];
             touched[hw] |= hosts;
             while (hosts) {
@@ -106,24 +113,24 @@ WJ_INLINE void wj_uncount(const wj_cover *in, int word, uint64_t covered, uint64
 }
 
 /* Many hosts: count once, then take off what is covered through the lists of holders. */
-WJ_INLINE int wj_cover_counting(const wj_cover *in, uint64_t *left, int32_t *chosen) {
+WJ_INLINE int wj_cover_counting(const wj_cover *in, uint64_t *left, int32_t *chosen, int n_words,
+                                int host_words) {
     uint64_t touched[64];
-    int n = 0, best;
+    int n = 0, some = wj_any(left, n_words);
     for (int host = 0; host < in->hosts; host++) {
-        in->count[host] = wj_gain(in, host, left);
+        in->count[host] = wj_gain(in, host, left, n_words);
         wj_rescore(in, host);
     }
-    while (wj_any(in, left)) {
-        const uint64_t *held;
-        if ((best = wj_argmin(in->key, in->hosts)) < 0) return -1;
+    while (some) {
+        int best = wj_argmin(in->key, in->hosts);
+        if (best < 0) return -1;
+        const uint64_t *held = in->held + (int64_t)best * in->words + in->first_word;
         chosen[n++] = best;
-        held = in->held + (int64_t)best * in->words;
-        memset(touched, 0, sizeof(uint64_t) * in->host_words);
-        for (int w = in->first_word; w <= in->last_word; w++) {
-            wj_uncount(in, w, left[w] & held[w], touched);
-            left[w] &= ~held[w];
-        }
-        for (int hw = 0; hw < in->host_words; hw++)
+        for (int hw = 0; hw < host_words; hw++) touched[hw] = 0;
+        for (int w = 0; w < n_words; w++)
+            wj_uncount(in, in->first_word + w, left[w] & held[w], touched, host_words);
+        some = wj_take(in, best, left, n_words);
+        for (int hw = 0; hw < host_words; hw++)
             for (uint64_t hosts = touched[hw]; hosts; hosts &= hosts - 1)
                 wj_rescore(in, hw * 64 + __builtin_ctzll(hosts));
     }
@@ -131,18 +138,18 @@ WJ_INLINE int wj_cover_counting(const wj_cover *in, uint64_t *left, int32_t *cho
 }
 
 /* The unoptimised router: any host that covers something, all equally likely (xorshift64). */
-WJ_INLINE int wj_cover_at_random(const wj_cover *in, uint64_t *left, int32_t *chosen) {
-    int n = 0;
-    while (wj_any(in, left)) {
+WJ_INLINE int wj_cover_at_random(const wj_cover *in, uint64_t *left, int32_t *chosen, int n_words) {
+    int n = 0, some = wj_any(left, n_words);
+    while (some) {
         int useful = 0;
         uint64_t x = *in->random;
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         *in->random = x;
         for (int host = 0; host < in->hosts; host++)
-            if (wj_gain(in, host, left)) in->count[useful++] = host;
+            if (wj_gain(in, host, left, n_words)) in->count[useful++] = host;
         if (useful == 0) return -1;
         chosen[n] = in->count[(int)(x % (uint64_t)useful)];
-        wj_take(in, chosen[n++], left);
+        some = wj_take(in, chosen[n++], left, n_words);
     }
     return n;
 }
@@ -150,11 +157,21 @@ WJ_INLINE int wj_cover_at_random(const wj_cover *in, uint64_t *left, int32_t *ch
 /* Cover `left`, which is used up.  Writes the chosen hosts in order of choice and returns how many,
  * or -1 if some slot is held by nobody.  `touched` above bounds hosts to 4096. */
 WJ_CLONES static int wj_cover_greedy(const wj_cover *in, uint64_t *left, int32_t *chosen) {
+    int n_words = in->last_word - in->first_word + 1;
     assert(in->host_words <= 64);
-    if (in->random && *in->random) return wj_cover_at_random(in, left, chosen);
-    if (in->hosts <= WJ_FEW_HOSTS)
-        return wj_cover_recounting(in, left, chosen);
-    return wj_cover_counting(in, left, chosen);
+    left += in->first_word;
+    if (in->random && *in->random) return wj_cover_at_random(in, left, chosen, n_words);
+    if (in->hosts <= WJ_FEW_HOSTS) switch (n_words) {
+        case 1: return wj_cover_recounting(in, left, chosen, 1);
+        case 2: return wj_cover_recounting(in, left, chosen, 2);
+        case 4: return wj_cover_recounting(in, left, chosen, 4);
+        default: return wj_cover_recounting(in, left, chosen, n_words);
+    }
+    if (in->host_words == 1)
+        return n_words == 1 ? wj_cover_counting(in, left, chosen, 1, 1)
+                            : wj_cover_counting(in, left, chosen, n_words, 1);
+    if (in->host_words == 2 && n_words == 1) return wj_cover_counting(in, left, chosen, 1, 2);
+    return wj_cover_counting(in, left, chosen, n_words, in->host_words);
 }
 
 #endif
