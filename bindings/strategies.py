@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from windjoin.diffusion.choose import Statistics, choose
+from windjoin.diffusion.choose import Estimate, Statistics, choose
 from windjoin.diffusion.load import MAX_HOSTS
 from windjoin.diffusion.registry import STRATEGIES, make
 from windjoin.diffusion.router import Router
@@ -21,13 +21,13 @@ from windjoin.kernels.spec import JoinSpec
 from windjoin.kinds import INT64_MAX
 
 MOST_SEGMENTS = 4096  # in a window
-MOST_EPOCHS = 512  # of a batch: each costs about a millisecond
+LEAST_EPOCHS, MOST_EPOCHS = 8, 512  # of a batch; the least for each host
+EPOCHS_SHARE = 0.25  # of the work of a batch may go into epochs
+EPOCH = 150_000.0  # nanoseconds that one costs each host
 NANOSECOND = 1e-6  # in milliseconds
 INSERT, SEND = 120.0, 20.0  # nanoseconds for a row that a host stores, or sends on
 OVERLOAD = 4.0  # a batch offers its rows faster than any cluster takes them
-LONGEST_MS = (
-    100_000.0  # what the longest window counts as: only products of rates and windows count
-)
+LONGEST_MS = 100_000.0  # what the longest window counts as: only rate times window matters
 PATIENT = 1e12
 GROUPS_PER_HOST = 32
 
@@ -71,15 +71,16 @@ def routing(
     key = common_key(spec)
     profiles = _profiles(spec, statistics, clock)
     longest = max(clock.windows)
-    strategy, options = hosts.strategy, dict[str, Any]()
+    least = 1 if span is None else (span >> clock.shift) // _epochs_worth(spec, statistics, hosts)
+    strategy, options, length = hosts.strategy, dict[str, Any](), 0
     reasons: tuple[str, ...] = (f"strategy={hosts.strategy!r} was asked for",)
-    length = 0
     if strategy == "auto":
-        choice = choose(_as_measured(spec, statistics, profiles, key is not None), hosts.count)
-        strategy, reasons = choice.strategy, choice.reasons
-        length = int(choice.parameters.get("segment_s", 0.0) * 1000.0 / LONGEST_MS * longest)
-        if "copies" in choice.parameters:
-            options["copies"] = int(choice.parameters["copies"])
+        asked, unit = _as_measured(spec, statistics, profiles, key is not None)
+        best, reasons = _chosen(asked, unit, hosts.count, ring=least * hosts.count <= longest)
+        strategy = best.strategy
+        length = int(best.parameters.get("segment_s", 0.0) * 1000.0 / LONGEST_MS * longest)
+        if "copies" in best.parameters:
+            options["copies"] = int(best.parameters["copies"])
     if strategy == "groups":
         options["group_count"] = GROUPS_PER_HOST * hosts.count
         if key is None:
@@ -87,14 +88,36 @@ def routing(
                 "strategy='groups' sends rows to hosts by a key, but no equality ties all streams"
                 ' of this query together; take another strategy, or "auto"'
             )
-    length = length or _segment(strategy, longest, hosts.count)
+    length = max(length or _segment(strategy, longest, hosts.count), least)
     if hosts.segment is not None:
         length = _asked_segment(hosts.segment, clock)
-    elif span is not None:
-        length = max(length, (span >> clock.shift) // MOST_EPOCHS)
     length = min(length, 4 << LONGEST_WINDOW)
     router = make(strategy, profiles, hosts.count, segment_length=length, **options)
     return Routing(router, clock, reasons, key, GROUPS_PER_HOST * hosts.count)
+
+
+def _epochs_worth(spec: JoinSpec, statistics: kernel_statistics.Statistics, hosts: Hosts) -> int:
+    """How many epochs a batch is cut into, so that they cost little against the join itself."""
+    affordable = EPOCHS_SHARE * best_order(spec, statistics).cost / (EPOCH * hosts.count)
+    return max(LEAST_EPOCHS * hosts.count, min(MOST_EPOCHS, int(affordable)))
+
+
+def _chosen(
+    asked: Statistics, unit: float, hosts: int, *, ring: bool
+) -> tuple[Estimate, tuple[str, ...]]:
+    """The best strategy and why; a ``ring`` only where segments are short against its slices."""
+    every = choose(asked, hosts)
+    possible = [e for e in every.estimates if ring or e.strategy != "psp"]
+    best = next((e for e in possible if e.strategy == every.strategy), possible[0])
+    ranked = [best, *(e for e in possible if e is not best)]
+    reasons = [
+        f"{e.strategy} makes about {e.work_ms / unit:,.0f} ns of work per row,"
+        f" {e.overhead_ms / unit:,.0f} of them overhead, at the speed of {e.parallel:.1f} hosts"
+        for e in ranked
+    ]
+    if not ring:
+        reasons.append("psp would need shorter segments than pay here")
+    return best, tuple(reasons)
 
 
 def _profiles(
@@ -136,8 +159,8 @@ def _as_measured(
     statistics: kernel_statistics.Statistics,
     profiles: Sequence[StreamProfile],
     keyed: bool,
-) -> Statistics:
-    """What `choose` wants to know, in units that keep every window long."""
+) -> tuple[Statistics, float]:
+    """What `choose` wants to know, in units that keep every window long, and its nanosecond."""
     order = best_order(spec, statistics)
     rows = max(statistics.rows[order.start], 1)
     hops = max(len(spec.streams) - 1, 1)
@@ -147,7 +170,7 @@ def _as_measured(
     rate = sum(profile.rate for profile in profiles) / stretch
     # as if the work of one host took OVERLOAD times the time there is
     unit = OVERLOAD / max(rate * (probe * hops + INSERT) * NANOSECOND, 1e-12) * NANOSECOND
-    return Statistics(
+    asked = Statistics(
         tuple(
             replace(profile, window=round(profile.window * stretch), rate=profile.rate / stretch)
             for profile in profiles
@@ -156,3 +179,4 @@ def _as_measured(
         PATIENT,
         keyed,
     )
+    return asked, unit

@@ -270,7 +270,7 @@ def test_metrics_and_explain_say_who_did_what() -> None:
     assert "host 2: " in text
     assert json.loads(json.dumps(SAME.explain("json")))["cluster"] == report
     SAME.run(tables, hosts=4)
-    assert "keeps up with" in SAME.explain()
+    assert "of work per row" in SAME.explain()
     with SAME.open({n: pa.table(t).schema for n, t in tables.items()}, hosts=2) as session:
         session.push("a", tables["a"])
         session.push("b", tables["b"])
