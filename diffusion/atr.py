@@ -173,10 +173,14 @@ class ATR(Router):
         return answer
 
     def path(self, segment: Segment) -> Path:
-        """One hop: wherever the row is stored, over all other streams."""
+        """One hop: wherever the row is stored, over all other streams, the master first.
+
+        A follower's row visits many hosts.  Of the master each holds its own segments only, of the
+        other followers all hold the same: probing those first would do the same work at every host.
+        """
         placement = self.place(segment)
-        hop = Hop(self._others(segment.stream), placement.hosts, {}, placement.parts)
-        return Path((hop,))
+        order = sorted(self._others(segment.stream), key=lambda stream: stream != self.master)
+        return Path((Hop(tuple(order), placement.hosts, {}, placement.parts),))
 
     def expire(self, watermark: int) -> None:
         """Forget tasks that no row to come belongs to."""
