@@ -171,3 +171,14 @@ def test_restored_by_the_registry() -> None:
     again = restored(STREAMS, json.loads(json.dumps(router.state())))
     assert again.state() == router.state()
     assert again.describe().details == router.describe().details
+
+
+@pytest.mark.parametrize("master", [0, 1, 2])
+def test_followers_probe_the_master_first(master: int) -> None:
+    streams = tuple(StreamProfile(name, window=30) for name in "abc")
+    router = make("atr", streams, 4, segment_length=10, master=master, adapt=False)
+    router.advance(0)
+    for route in router.route([Segment(k, 0, 10, 5) for k in range(3)]):
+        (hop,) = route.path.hops
+        assert sorted((*hop.streams, route.segment.stream)) == [0, 1, 2]
+        assert route.segment.stream == master or hop.streams[0] == master
