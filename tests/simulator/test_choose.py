@@ -56,6 +56,15 @@ def test_speeds_of_hosts_count() -> None:
     )
 
 
+def test_a_key_of_all_streams_makes_groups_possible_and_they_copy_nothing() -> None:
+    statistics = Statistics.of(scenario(40, hosts=20))
+    keyed = Statistics(statistics.profiles, statistics.costs, keyed=True)
+    assert "groups" not in {e.strategy for e in choose(statistics, 20).estimates}
+    choice = choose(keyed, 20)
+    assert choice.strategy == "groups"
+    assert choice.estimates[0].overhead_ms == 0
+
+
 def test_choose_refuses_what_is_no_cluster() -> None:
     statistics = Statistics.of(scenario(5, hosts=1))
     with pytest.raises(ValueError, match=r"hosts is 0; it must be at least 1"):
