@@ -360,7 +360,7 @@ def test_an_error_says_on_which_host_and_segment(
     with SAME.open({name: pa.table(t).schema for name, t in TABLES.items()}, hosts=2) as session:
         with pytest.raises(kind, match=re.escape(message) + place):
             push_for_long(session)
-        with pytest.raises(wj.SessionError, match="this session is closed"):
+        with pytest.raises(wj.SessionError, match="this session ended when a push into it"):
             session.push("a", {"t": [500], "k": [1]})
     assert settles_at(before)
 
