@@ -16,6 +16,7 @@ from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.records import Records, encode_wides, take_bytes, take_wide
 from windjoin.kernels.side import Table
+from windjoin.kernels.similarity import sampled_shares
 from windjoin.kernels.spec import (
     F64,
     I64,
@@ -96,6 +97,8 @@ def join_rows(
     statistics = measure(
         spec, [Rows(stream.time, stream.columns, stream.keys) for stream in streams]
     )
+    shares = sampled_shares(spec, [stream.wides for stream in streams])
+    statistics = replace(statistics, selectivity=statistics.selectivity | shares)
     run = Run(best_order(spec, statistics), statistics, tuple(len(s.time) for s in streams))
     job = _Job(spec, streams, run, progress)
     found = job.run(threads).finish()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from windjoin.kernels.access import Situation
-from windjoin.kernels.records import encode_wides
+from windjoin.kernels.records import Records, encode_wides
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import (
     F64,
+    I64,
     ArrayColumn,
     BytesColumn,
     JoinSpec,
@@ -25,6 +28,11 @@ from windjoin.pyx.blocks import GroupAsker
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.measures import MeasureFilter, measure_pairs
 
+SAMPLE_ROWS = 48  # of each stream; all pairs of them are measured
+COMPARE: dict[str, Callable[[F64, float], NDArray[np.bool_]]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 MOST_PARTS = 4  # predicates that one index decides in one hop
 MeasureOf = tuple[str, bool, bool, str, float]  # name, of doubles, turned, operation, threshold
 
@@ -74,6 +82,29 @@ def _wide_spec(column: SetColumn | ArrayColumn) -> WideSpec:
         return WideSpec(form)
     items: Any = "bytes" if isinstance(column.items, BytesColumn) else "int64"
     return WideSpec("set" if column.weights is None else "weighted", items, 0)
+
+
+def sampled_shares(spec: JoinSpec, records: Sequence[Sequence[Records]]) -> dict[int, float]:
+    """By id of each similarity, the share of pairs of evenly spread rows that pass it."""
+    shares = {}
+    for p in spec.predicates:
+        if not isinstance(p, Similarity):
+            continue
+        left, right = (records[side.stream][side.column] for side in (p.left, p.right))
+        at = [_spread(len(one.start)) for one in (left, right)]
+        pairs = [part.ravel() for part in np.meshgrid(*at)]
+        if len(pairs[0]):
+            doubles = spec.streams[p.left.stream].wides[p.left.column].form == "float64"
+            views = [(ColumnView(one.start, 0), ColumnView(one.length, 0)) for one in (left, right)]
+            asked_for = (p.measure, doubles, False, "<=", 0.0)
+            values = measure_pairs(asked_for, views[0], views[1], pairs[0], pairs[1])
+            hits = int(COMPARE[p.operator](values, p.threshold).sum())
+            shares[id(p)] = max(hits, 0.5) / len(values)
+    return shares
+
+
+def _spread(rows: int) -> I64:
+    return np.linspace(0, max(rows - 1, 0), min(rows, SAMPLE_ROWS)).astype(np.int64)
 
 
 def asked(predicate: Similarity, target: int, sides: Sequence[Side]) -> tuple[Any, Any, Any]:

@@ -60,6 +60,7 @@ static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
 #define CARRY3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0xE8)
 #define FULL _mm512_set1_epi64(-1)
 #define EMPTY _mm512_setzero_si512()
+#define NONZERO(a) (_mm512_test_epi64_mask(a, a) != 0)
 #include "count.inc"
 #undef COUNT
 #undef TARGET
@@ -73,6 +74,7 @@ static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
 #undef CARRY3
 #undef FULL
 #undef EMPTY
+#undef NONZERO
 
 #define SUM3(a, b, c) XOR(XOR(a, b), c)
 #define CARRY3(a, b, c) OR(AND(a, b), AND(c, XOR(a, b)))
@@ -86,6 +88,7 @@ static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
 #define XOR _mm256_xor_si256
 #define FULL _mm256_set1_epi64x(-1)
 #define EMPTY _mm256_setzero_si256()
+#define NONZERO(a) (!_mm256_testz_si256(a, a))
 #include "count.inc"
 #undef COUNT
 #undef TARGET
@@ -97,6 +100,7 @@ static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
 #undef XOR
 #undef FULL
 #undef EMPTY
+#undef NONZERO
 #else
 #define SUM3(a, b, c) XOR(XOR(a, b), c)
 #define CARRY3(a, b, c) OR(AND(a, b), AND(c, XOR(a, b)))
@@ -112,21 +116,16 @@ static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
 #define XOR(a, b) ((a) ^ (b))
 #define FULL (~(uint64_t)0)
 #define EMPTY ((uint64_t)0)
+#define NONZERO(a) ((a) != 0)
 #include "count.inc"
 
-/* Rows with at least k of the lanes; m is a multiple of 4. */
-static inline void count_lanes(const Bits *bits, const int32_t *lane, int64_t m, int64_t k, Bits *out) {
+/* Rows with at least k of the lanes, and whether there are any; m is a multiple of 4. */
+static inline int count_lanes(const Bits *bits, const int32_t *lane, int64_t m, int64_t k, Bits *out) {
 #ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) {
-        count_avx512(bits, lane, m, k, out);
-        return;
-    }
-    if (isa_level() == ISA_AVX2) {
-        count_avx2(bits, lane, m, k, out);
-        return;
-    }
+    if (isa_level() == ISA_AVX512) return count_avx512(bits, lane, m, k, out);
+    if (isa_level() == ISA_AVX2) return count_avx2(bits, lane, m, k, out);
 #endif
-    count_plain(bits, lane, m, k, out);
+    return count_plain(bits, lane, m, k, out);
 }
 
 /* The greatest measure that a set of n items can have with any other, `common` items in common. */
@@ -183,8 +182,8 @@ static inline void bitmaps_block(Bitmaps *all, Part *p, int64_t b, int64_t from,
         if (b < a->first_block || b >= a->first_block + a->n_blocks) continue;
         Bits maybe, fits, sure = {{0}};
         if (!needed[i]) continue;
-        count_lanes(content->lane, all->lane_of + start[i], start[i + 1] - start[i], needed[i], &maybe);
-        if (!bits_meet(&maybe, &maybe)) continue;
+        const int32_t *lane = all->lane_of + start[i];
+        if (!count_lanes(content->lane, lane, start[i + 1] - start[i], needed[i], &maybe)) continue;
         if (!clear) {
             if (!block_within(block, a->lo, a->hi)) {
                 time_bits(block, a->lo, a->hi, &fits);

@@ -61,6 +61,7 @@ cdef class SetBitmaps(BlockIndex):
         self.blocks = &self.all.blocks
         self.serve = bitmaps_serve
         self.state = &self.all
+        self.binds = True
         self.counts = np.zeros(64, np.int64)
 
     def __dealloc__(self):

@@ -130,29 +130,33 @@ static inline int has_vbmi2(void) {
 }
 
 /* Places of set bits, compressed as bytes, without a branch on the data. */
-TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, int32_t probe, Pairs *out) {
+TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, int32_t probe,
+                                         int64_t bound, Pairs *out) {
     static const uint8_t place[64] __attribute__((aligned(64))) = {
         0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
         22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
         44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
-    const __m512i places = _mm512_load_si512(place);
+    const __m512i places = _mm512_load_si512(place), asking = _mm512_set1_epi64(bound);
     const __m256i number = _mm256_set1_epi32(probe);
     int64_t n = out->n;
     for (int w = 0; w < WORDS; w++) {
         uint64_t word = bits->word[w];
-        int64_t count = __builtin_popcountll(word);
+        int64_t count = __builtin_popcountll(word), base = block->row[0] + w * 64;
         __m512i found = _mm512_maskz_compress_epi8(word, places);
-        const __m512i base = _mm512_set1_epi64(block->row[0] + w * 64);
-        __m512i rows = _mm512_cvtepu8_epi64(_mm512_castsi512_si128(found));
-        _mm512_storeu_si512(out->row + n, _mm512_add_epi64(rows, base));
-        _mm256_storeu_si256((__m256i *)(out->probe + n), number);
-        if (count > 8) {
-            uint8_t at[64];
+        __m256i rows = _mm256_cvtepu8_epi64(_mm512_castsi512_si128(found));
+        /* most words have few bits: half a vector each, and the rest if there is one */
+        _mm256_storeu_si256((__m256i *)(out->row + n), _mm256_add_epi64(rows, _mm256_set1_epi64x(base)));
+        if (out->bound) _mm256_storeu_si256((__m256i *)(out->bound + n), _mm512_castsi512_si256(asking));
+        else _mm_storeu_si128((__m128i *)(out->probe + n), _mm256_castsi256_si128(number));
+        if (count > 4) {
+            uint8_t at[72];
             _mm512_storeu_si512(at, found);
-            for (int64_t i = 8; i < count; i += 8) {
-                rows = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(at + i)));
-                _mm512_storeu_si512(out->row + n + i, _mm512_add_epi64(rows, base));
-                _mm256_storeu_si256((__m256i *)(out->probe + n + i), number);
+            for (int64_t k = 4; k < count; k += 8) {
+                __m512i more = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(at + k)));
+                more = _mm512_add_epi64(more, _mm512_set1_epi64(base));
+                _mm512_storeu_si512(out->row + n + k, more);
+                if (out->bound) _mm512_storeu_si512(out->bound + n + k, asking);
+                else _mm256_storeu_si256((__m256i *)(out->probe + n + k), number);
             }
         }
         n += count;
@@ -161,11 +165,12 @@ TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, i
 }
 #endif
 
-/* Append the rows whose bits are set; there must be room for BLOCK_ROWS. */
-static inline void emit_bits(const Block *block, const Bits *bits, int32_t probe, Pairs *out) {
+/* Append the rows whose bits are set for probe number `i`; there must be room for BLOCK_ROWS. */
+static inline void emit_bits(const Block *block, const Bits *bits, const Probe *probe, int64_t i, Pairs *out) {
+    int64_t bound = out->bound ? probe->bound[i] : 0;
 #ifdef WINDJOIN_X86
     if (block->in_row && !out->time && has_vbmi2()) {
-        emit_bits_vbmi2(block, bits, probe, out);
+        emit_bits_vbmi2(block, bits, (int32_t)i, bound, out);
         return;
     }
 #endif
@@ -174,7 +179,8 @@ static inline void emit_bits(const Block *block, const Bits *bits, int32_t probe
         for (uint64_t word = bits->word[w]; word; word &= word - 1) {
             int64_t at = w * 64 + __builtin_ctzll(word);
             out->row[n] = block->row[at];
-            out->probe[n] = probe;
+            if (out->bound) out->bound[n] = bound;
+            else out->probe[n] = (int32_t)i;
             if (out->time) out->time[n] = block->time[at];
             n++;
         }

@@ -171,7 +171,7 @@ static inline int group_bits(const Group *g, const Block *block, int64_t b, cons
         if (b < a->first_block || next_block(p, a, b) != b || b >= a->first_block + a->n_blocks) return 0;
         const Bits *bits = answer_bits(p, a, b);
         if (k == 0) *out = *bits;
-        if (k || g->n_parts == 1) any = bits_meet(out, bits);
+        any = k ? bits_meet(out, bits) : 1; /* what is stored is not empty */
     }
     if (any && !block_within(block, probe->lo[i], probe->hi[i]))
         for (int w = 0; w < WORDS; w++)
@@ -193,7 +193,7 @@ static inline int group_emit(Group *g, const Blocks *all, const Probe *probe, Cu
             Bits bits;
             if (!block_meets(block, probe->lo[i], probe->hi[i])) continue;
             if (out->n + BLOCK_ROWS > out->capacity) return 0;
-            if (group_bits(g, block, b, probe, i, &bits)) emit_bits(block, &bits, (int32_t)i, out);
+            if (group_bits(g, block, b, probe, i, &bits)) emit_bits(block, &bits, probe, i, out);
         }
     }
     return 1;

@@ -45,6 +45,7 @@ cdef class ByteSegments(BlockIndex):
         self.blocks = &self.all.blocks
         self.serve = segments_serve
         self.state = &self.all
+        self.binds = True
 
     def __dealloc__(self):
         cdef int64_t b

@@ -51,6 +51,7 @@ cdef class VectorTiles(BlockIndex):
         self.blocks = &self.all.blocks
         self.serve = tiles_serve
         self.state = &self.all
+        self.binds = True
 
     def __dealloc__(self):
         cdef int64_t b

@@ -1,4 +1,4 @@
-"""The examples run as they stand, and the tutorial shows what they print."""
+"""The examples of the tutorial run as they stand, and it shows what they print."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+EXAMPLES = ("image_pairs.py", "near_duplicates.py")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
