@@ -56,3 +56,11 @@ def test_messages_stay_below_what_spark_can_move() -> None:
     gigabyte = pa.py_buffer(np.empty(2**30, np.uint8).data)  # never touched, so never in memory
     with pytest.raises(wj.DataError, match=r"a message of 2147483648 bytes is more than the 2 GiB"):
         _binary([gigabyte, gigabyte])
+
+
+def test_nearest_is_refused() -> None:
+    schema = pa.schema([("ts", pa.int64()), ("v", pa.list_(pa.float64()))])
+    a, b = (wj.stream(name, time="ts", window=5) for name in "ab")
+    query = wj.join(a, b, on=wj.l2(a["v"], b["v"]) <= 1, nearest=2)
+    with pytest.raises(wj.QueryError, match=r"nearest= compares all partners of a row, which"):
+        single(query, {"a": schema, "b": schema})

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from windjoin.arrow.routes import AnyRoute, Route
 from windjoin.binding import BoundQuery
-from windjoin.errors import SchemaError, quoted
+from windjoin.errors import QueryError, SchemaError, quoted
 from windjoin.layout import gatherable_type
 from windjoin.query import Query
 
@@ -106,6 +106,11 @@ def travelling(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.S
     >>> {name: kept.names for name, kept in travelling(q, {"a": schema, "b": schema}).items()}
     {'a': ['t', 'k', 'x'], 'b': ['t', 'k', 'y']}
     """
+    if query.nearest is not None:
+        raise QueryError(
+            "nearest= compares all partners of a row, which segments and hosts do not have in one"
+            " place: use query.run, or join without it and rank the result"
+        )
     bound = query.bind(schemas)  # checks names and types
     expressions = [*query.on, *(c for stream in query.streams for c in stream.conditions)]
     conditions = [column for expression in expressions for column in expression.columns()]
