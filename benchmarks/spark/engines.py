@@ -21,12 +21,17 @@ Engine = Callable[[Workload, Sequence[Any]], Any]
 NUMBERS = ("i", "j", "l")
 
 
-def ours(workload: Workload, frames: Sequence[Any], **options: Any) -> Any:
-    """`windjoin.spark.join` with nothing chosen by hand, if there are no options."""
+def query_of(workload: Workload) -> wj.Query:
+    """The query of a workload, giving row numbers."""
     streams = [wj.stream(n, time="ts", window=workload.window) for n in letters(workload.streams)]
     select = [s["row"].alias(n) for s, n in zip(streams, NUMBERS, strict=False)]
     on = conditions(workload.kind, streams, workload.limit)
-    query = wj.join(*streams, on=on, select=select)
+    return wj.join(*streams, on=on, select=select)
+
+
+def ours(workload: Workload, frames: Sequence[Any], **options: Any) -> Any:
+    """`windjoin.spark.join` with nothing chosen by hand, if there are no options."""
+    query = query_of(workload)
     return wjs.join(query, dict(zip(query.names, frames, strict=True)), **options)
 
 
