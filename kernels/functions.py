@@ -20,6 +20,7 @@ from threading import Lock
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 from windjoin.kernels.spec import Dtype, Function
 
 _MASK = '''"""Mask of a windjoin function over a block of candidates."""
@@ -40,6 +41,9 @@ def mask(n, stride, bound_ints, bound_reals, own_ints, own_reals, out):
 
 _compiled: dict[tuple[str, tuple[Dtype, ...], str], Any] = {}  # keeps the machine code alive
 _one_at_a_time = Lock()  # threads of one run ask for the same function
+
+
+CONSTANTS = (bool, int, float, tuple, np.ndarray)  # of a module that a function may name
 
 
 class FunctionError(Exception):
@@ -118,6 +122,7 @@ def _feed(digest: Any, value: Any, seen: set[int]) -> None:
             if name in value.__globals__:
                 digest.update(name.encode())
                 _feed(digest, value.__globals__[name], seen)
+                _feed_attributes(digest, value.__globals__[name], value.__code__.co_names, seen)
     elif isinstance(value, CodeType):
         digest.update(value.co_code)
         digest.update(repr((value.co_names, value.co_varnames, value.co_freevars)).encode())
@@ -125,8 +130,26 @@ def _feed(digest: Any, value: Any, seen: set[int]) -> None:
             _feed(digest, constant, seen)
     elif isinstance(value, ModuleType):
         digest.update(value.__name__.encode())
+    elif isinstance(value, np.ndarray):  # its repr leaves values out
+        digest.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
+    elif isinstance(value, (tuple, list)):
+        digest.update(f"{type(value).__qualname__}{len(value)}".encode())
+        for item in value:
+            _feed(digest, item, seen)
     else:
         digest.update(f"{type(value).__qualname__}:{value!r}".encode())
+
+
+def _feed_attributes(digest: Any, owner: Any, names: tuple[str, ...], seen: set[int]) -> None:
+    """What a function may take from a module it names: constants and compiled functions."""
+    if isinstance(owner, ModuleType):
+        for name in names:
+            value = getattr(owner, name, None)
+            if isinstance(value, (bool, int, float, tuple, np.ndarray)) or hasattr(
+                value, "py_func"
+            ):
+                digest.update(name.encode())
+                _feed(digest, value, seen)
 
 
 def _compile(predicate: Function, name: str, source: str, inputs: int) -> Any:

@@ -15,6 +15,7 @@ cdef extern from "lists.h" nogil:
     void lists_load(Lists *all, int64_t n, const int32_t *code, const int64_t *time, int64_t first)
 
 cdef extern from "memory.h" nogil:
+    size_t array_bytes(int64_t n)
     int64_t *grown_array(int64_t *old, int64_t used, int64_t n)
 
 
@@ -52,7 +53,8 @@ cdef class KeyLists(Index):
 
     @property
     def nbytes(self):
-        return self.lists_room * <int64_t>sizeof(List) + 16 * (self.arena_room + SLACK)
+        arena = 2 * array_bytes(self.arena_room + SLACK) if self.all.time != NULL else 0
+        return self.lists_room * <int64_t>sizeof(List) + arena
 
     def insert(self, const int32_t[::1] codes, const int64_t[::1] times, const int64_t[::1] rows):
         """Add rows; a negative code is left out."""

@@ -14,11 +14,16 @@
 
 #define HUGE_PAGE ((size_t)1 << 21)
 
+/* What new_array(n) takes: whole huge pages, if nearly as much as one is asked for. */
+static inline size_t array_bytes(int64_t n) {
+    size_t bytes = (size_t)n * sizeof(int64_t);
+    return bytes < HUGE_PAGE / 2 ? bytes : (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+}
+
 /* n int64; to be freed with free(). */
 static inline int64_t *new_array(int64_t n) {
-    size_t bytes = (size_t)n * sizeof(int64_t);
-    if (bytes < HUGE_PAGE / 2) return malloc(bytes ? bytes : 8);
-    bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    size_t bytes = array_bytes(n);
+    if (bytes < HUGE_PAGE) return malloc(bytes ? bytes : 8);
     void *array = aligned_alloc(HUGE_PAGE, bytes);
 #ifdef MADV_HUGEPAGE
     if (array) madvise(array, bytes, MADV_HUGEPAGE);
