@@ -135,6 +135,19 @@ def _parallel(node: Parallel, items: _Lists, weights: _Lists, first_row: int) ->
 
 
 def _lists(column: Any) -> _Lists:
+    """Without what lies before the first row and after the last one, as in a slice of a table."""
+    lists = _whole(column)
+    first, last = int(lists.offsets[0]), int(lists.offsets[-1])
+    if first == 0 and all(len(child) == last for child in lists.children):
+        return lists
+    children = [
+        child[first:last] if isinstance(child, np.ndarray) else child.slice(first, last - first)
+        for child in lists.children
+    ]
+    return _Lists(lists.offsets - first, children, lists.valid)
+
+
+def _whole(column: Any) -> _Lists:
     array = _plain(column)
     arrow, n = array.type, len(array)
     valid = None if array.null_count == 0 else np.asarray(array.is_valid())

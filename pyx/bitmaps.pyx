@@ -145,7 +145,7 @@ cdef class SetBitmaps(BlockIndex):
 
     cdef bint _outgrown(self):
         """Whether there are items without a lane that could all have one."""
-        return len(self.counts) > self.lanes.n_codes and self.lanes.n_codes <= ALL_OWN
+        return self.lanes.n_own < np.count_nonzero(self.counts) <= ALL_OWN
 
     cdef int _learn(self) except -1:
         """Give the items that came most often lately a lane of their own."""

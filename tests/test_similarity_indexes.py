@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
+from windjoin.wides import _lists
 
 from tests.similarity_paths import batch, pushes, streams
 
@@ -268,6 +269,27 @@ def test_live_memory_is_bounded_by_the_window() -> None:
             sizes.append(session.state_bytes)
     assert found > 1000
     assert max(sizes[60:]) <= 1.3 * max(sizes[20:60])
+
+
+WIDE = [
+    pa.array([[1, 2], [3], [4, 5, 6], [], [7]]),
+    pa.array([[1.0], [2.0], [3.0], [4.0], [5.0]], pa.list_(pa.float32(), 1)),
+    pa.array([[1], [2], [3], [4], [5]], pa.list_(pa.uint8(), 1)),
+    pa.array([b"a", b"bc", b"d", b"", b"e"]),
+    pa.array([b"a", b"b", b"c", b"d", b"e"], pa.binary(1)),
+    pa.array([[("a", 1.0)], [], [("b", 2.0)], [("c", 3.0)], []], pa.map_("string", "double")),
+]
+
+
+@pytest.mark.parametrize("column", WIDE, ids=[str(column.type) for column in WIDE])
+def test_of_a_slice_only_its_own_rows_are_read(column: Any) -> None:
+    """Pushes are often slices of one large table; each must cost no more than what it holds."""
+    whole, part = _lists(column), _lists(column.slice(1, 3))
+    assert part.offsets[0] == 0
+    assert all(len(child) == part.offsets[-1] for child in part.children)
+    for mine, theirs in zip(part.children, whole.children, strict=True):
+        kept = theirs[int(whole.offsets[1]) : int(whole.offsets[4])]
+        assert list(map(str, mine)) == list(map(str, kept))
 
 
 SCRIPT = """
