@@ -93,7 +93,11 @@ def engine(name: str, kind: Kind, tables: Tables, window: int, reach: float = 0.
     return duckdb_engine(BASELINES[kind], tables, window, reach)
 
 
-BASELINES = {"equality": duckdb_peer.SQL["W1"]["bucket"], "band": duckdb_peer.SQL["W2"]["cell"]}
+BASELINES = {
+    "equality": duckdb_peer.SQL["W1"]["bucket"],
+    "band": duckdb_peer.SQL["W2"]["cell"],
+    "intervals": duckdb_peer.SQL["intervals_window"]["iejoin"],
+}
 ENGINES = (OURS, "duckdb")
 _answers: dict[str, tuple[int, int]] = {}
 
