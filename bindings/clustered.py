@@ -104,7 +104,7 @@ class ClusterJoin(LiveJoin):
 
     def _counted(self, watermark: int) -> list[I64]:
         found = self._run(watermark)
-        self.results += len(found[0])
+        self.found += len(found[0])
         return found
 
     def _run(self, watermark: int) -> list[I64]:

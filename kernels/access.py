@@ -88,6 +88,13 @@ class Access(ABC):
         return ()
 
     @property
+    def source(self) -> tuple[str, Any] | None:
+        """What `values` does, where it is as simple as that: ("keys", their numbers), ("column",
+        its number) as sortable integers, or ("nothing", None).
+        """
+        return None
+
+    @property
     def why(self) -> str:
         """For explain(): what spoke for it."""
         return (

@@ -66,6 +66,10 @@ class Band(Access):
     def _real(self) -> bool:
         return self.predicate.dtype == "float64"
 
+    @property
+    def source(self) -> tuple[str, Any]:
+        return "column", self.column
+
     def values(self, window: Window, arrivals: Arrivals) -> I64:
         return sortable(arrivals.columns[self.column])
 

@@ -82,6 +82,10 @@ class Equality(Access):
         window.pair_spaces[self.identity] = [KeySpace() for _ in self.parts[1:]]
         return KeyLists()
 
+    @property
+    def source(self) -> tuple[str, Any]:
+        return "keys", tuple(target.key for _, target in self.parts)
+
     def values(self, window: Window, arrivals: Arrivals) -> Codes:
         codes = arrivals.codes[self.parts[0][1].key]
         for space, (_, target) in zip(

@@ -16,6 +16,7 @@ from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.kernels.window import LONG_AGO, Arrivals, Window
 from windjoin.pyx.column import judge
+from windjoin.pyx.feed import Clock, Counts, Feed, Store
 from windjoin.pyx.keys import KeySpace
 from windjoin.pyx.output import Output
 from windjoin.pyx.pipeline import Pipeline
@@ -24,37 +25,11 @@ SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
 
 
 @dataclass(slots=True)
-class Counts:
-    """What happened to the rows of one stream."""
-
-    rows_in: int = 0
-    unusable: int = 0  # fail where=, or have a null operand: they can match nothing
-    late: int = 0
-    expired: int = 0
-
-
-@dataclass(slots=True)
 class Pushed:
     """What one push led to."""
 
     rows: list[I64]  # per stream, arrival numbers of the members of every result
     late: Bools | None  # mask over the pushed rows
-
-
-@dataclass
-class _Clock:
-    """How far a stream has come."""
-
-    newest: int = LONG_AGO
-    promised: int = LONG_AGO
-    lateness: int = 0
-
-    @property
-    def watermark(self) -> int:
-        """No row older than this will be taken any more."""
-        if self.newest == LONG_AGO:
-            return self.promised
-        return max(self.newest - self.lateness, self.promised)
 
 
 class LiveJoin:
@@ -66,9 +41,10 @@ class LiveJoin:
         self.spec = spec
         numbered = {s for pair in spec.distinct for s in pair}
         self.windows = [Window(stream, s in numbered) for s, stream in enumerate(spec.streams)]
-        self.clocks = [_Clock(lateness=lateness) for _ in spec.streams]
+        self.clocks = [Clock(lateness) for _ in spec.streams]
         self.counts = [Counts() for _ in spec.streams]
-        self.results = 0
+        self.found = 0
+        self.feeds: list[Feed] = []
         self.orders: list[Order] = []
         self.pipelines: list[Pipeline] = []
         self.replanned = 0  # how often orders or indexes have been chosen anew
@@ -99,6 +75,29 @@ class LiveJoin:
         self._looked_at = self.comparisons
         self.orders = orders
         self.pipelines = [pipeline(self.spec, order, self.windows) for order in orders]
+        self.found = self.results
+        self.feeds = self._short_ways()
+
+    def _short_ways(self) -> list[Feed]:
+        """The short way in for the rows of every stream, if all of them can take it."""
+        streams = self.spec.streams
+        if self._waiting or any(stream.wides or "bytes" in stream.keys for stream in streams):
+            return []
+        stores = [
+            Store(window, counts, [self._spaces[space] for space in window.spec.spaces])
+            for window, counts in zip(self.windows, self.counts, strict=True)
+        ]
+        if not all(store.whole for store in stores):
+            return []
+        return [
+            Feed(number, stores, self.clocks, self.pipelines[number], self._care)
+            for number in range(len(stores))
+        ]
+
+    @property
+    def results(self) -> int:
+        """Results so far."""
+        return self.found + sum(feed.results for feed in self.feeds)
 
     def _look(self) -> None:
         """Choose orders and indexes anew if what the windows hold makes others much cheaper."""
@@ -132,6 +131,10 @@ class LiveJoin:
 
         bad: rows that have no time; they get an arrival number and nothing else.
         """
+        if self.feeds and bad is None and rows.usable is None:
+            found = self.feeds[stream].push(rows.time, rows.columns, rows.keys)
+            if found is not None:
+                return Pushed(found, None)
         clock, counts = self.clocks[stream], self.counts[stream]
         newest, ordered, late = judge(
             rows.time,
@@ -149,7 +152,7 @@ class LiveJoin:
         found = self._store_and_join(stream, rows, usable, ordered)
         if self._waiting is not None:
             found = self._nearest(self._waiting, found)
-        self.results += len(found[0])
+        self.found += len(found[0])
         self._expire()
         return Pushed(found, late)
 
@@ -169,7 +172,7 @@ class LiveJoin:
         if self._waiting is None:
             return [np.empty(0, np.int64) for _ in self.windows]
         rows = self._waiting.ready([np.iinfo(np.int64).max] * 2)
-        self.results += len(rows[0])
+        self.found += len(rows[0])
         return rows
 
     def first_needed(self, stream: int) -> int:
@@ -235,12 +238,23 @@ class LiveJoin:
         return None
 
     def _expire(self) -> None:
-        """Forget what no row to come can reach; sweep keys when they have doubled."""
+        """Forget what no row to come can reach."""
         for s, window in enumerate(self.windows):
             earliest = self._earliest_to_meet(s)
             if earliest != LONG_AGO:
                 horizon = max(earliest - window.spec.window, LONG_AGO)
                 self.counts[s].expired += window.expire(horizon)
+        self._sweep_grown()
+
+    def _care(self) -> None:
+        """What the short way leaves undone, now and then."""
+        for window in self.windows:
+            window.shrink()
+        self._sweep_grown()
+        self._look()
+
+    def _sweep_grown(self) -> None:
+        """Sweep keys when they have doubled."""
         if self._keys_held() > self._sweep_at:
             self._sweep()
             self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())

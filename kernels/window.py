@@ -13,6 +13,7 @@ from windjoin.kernels.records import Records, WideRings
 from windjoin.kernels.side import ROW_NUMBER, Codes, Side
 from windjoin.kernels.spec import F64, I64, StreamSpec
 from windjoin.pyx.column import ColumnView, Ring
+from windjoin.pyx.feed import Extent
 from windjoin.pyx.records import mark_codes
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ class Window(Side):
 
     def __init__(self, spec: StreamSpec, numbered: bool) -> None:
         super().__init__(spec)
-        self.head = self.tail = 0
-        self.horizon = LONG_AGO
+        self.extent = Extent()
         self.accesses: list[Access] = []
         self._time = Ring(np.int64, FIRST_ROWS)
         self._columns = [Ring(dtype, FIRST_ROWS) for dtype in spec.columns]
@@ -60,6 +60,21 @@ class Window(Side):
         self._rings += [ring for wide in self._wides for ring in (wide.start, wide.length)]
         if self._numbers is not None:
             self._rings.append(self._numbers)
+
+    @property
+    def head(self) -> int:
+        """The oldest row that is here."""
+        return self.extent.head
+
+    @property
+    def tail(self) -> int:
+        """The number of the next row."""
+        return self.extent.tail
+
+    @property
+    def rings(self) -> tuple[Ring, list[Ring], list[Ring], Ring | None]:
+        """Times, operands, codes of keys, row numbers."""
+        return self._time, self._columns, self._codes, self._numbers
 
     def view(self, number: int) -> ColumnView:
         if number == ROW_NUMBER:
@@ -95,6 +110,7 @@ class Window(Side):
     def twin(self) -> Window:
         """The same rows, shared, with indexes of its own: the part of them that one host holds."""
         other = copy(self)
+        other.extent = self.extent.copy()
         other.indexes, other.pair_spaces, other.accesses = {}, {}, []
         other.head = other.tail  # none of the rows is the twin's yet
         return other
@@ -153,7 +169,7 @@ class Window(Side):
             place.put(self.tail, records)
         if self._numbers is not None:
             self._numbers.put(self.tail, np.arange(self.tail, self.tail + n))
-        self.tail += n
+        self.extent.tail += n
 
     def insert(self, arrivals: Arrivals) -> None:
         """Put stored rows into the indexes."""
@@ -163,18 +179,22 @@ class Window(Side):
 
     def expire(self, horizon: int) -> int:
         """Forget rows with time < ``horizon``; how many left the rings."""
-        if horizon <= self.horizon:
+        if horizon <= self.extent.horizon:
             return 0
-        self.horizon = horizon
+        self.extent.horizon = horizon
         head = self._time.first_alive(self.head, self.tail, horizon)
-        gone, self.head = head - self.head, head
+        gone, self.extent.head = head - self.head, head
         for wide in self._wides:
             wide.expire(head)
         for index in self.indexes.values():
             index.expire(horizon)
+        self.shrink()
+        return gone
+
+    def shrink(self) -> None:
+        """Give back the room of rings that are mostly empty."""
         if 8 * (len(self) + FIRST_ROWS) < self._time.capacity:
             self._resize(2 * len(self))
-        return gone
 
     def codes_alive(self, key: int) -> Codes:
         """Codes of a key that rows of the window have; -1 among them."""

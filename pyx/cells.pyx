@@ -5,8 +5,6 @@ Unchecked: enter through ``kernels.band``.
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-import numpy as np
-
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.grid cimport Grid, codes_on, grid_cell, set_grid, set_origin
 from windjoin.pyx.index cimport Column, Cursor, Index, Pairs, Probe
@@ -43,6 +41,7 @@ cdef class ValueCells(Index):
         self.all.grid.wrap = &self.space.wrap
         self.begun = False
         self.serve = cells_serve
+        self.puts = True
         self.state = &self.all
 
     @staticmethod
@@ -68,19 +67,32 @@ cdef class ValueCells(Index):
 
     def insert(self, const int64_t[::1] values, const int64_t[::1] times, const int64_t[::1] rows):
         """Add rows; ``values``: int64, or sortable doubles."""
-        cdef int64_t i, n = values.shape[0]
-        codes = np.empty(n, np.int32)
-        cdef int32_t[::1] out = codes
-        if n and not self.begun:
-            set_origin(&self.all.grid, values[0])
+        if values.shape[0]:
+            with nogil:
+                self.put(values.shape[0], NULL, &values[0], &times[0], &rows[0])
+
+    cdef int put(
+        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        const int64_t *row,
+    ) except -1 nogil:
+        cdef int32_t codes[256]
+        cdef int64_t at = 0, i, some
+        if not self.begun:
+            set_origin(&self.all.grid, value[0])
             self.begun = True
-        with nogil:
-            for i in range(n):
-                out[i] = self.space.add_integer(grid_cell(&self.all.grid, values[i]))
-        self.lists.insert(codes, times, rows)
+        while at < n:
+            some = min(n - at, 256)
+            for i in range(some):
+                codes[i] = self.space.add_integer(grid_cell(&self.all.grid, value[at + i]))
+            self.lists.put(some, codes, NULL, time + at, row + at)
+            at += some
+        return 0
 
     def expire(self, int64_t horizon):
-        self.lists.expire(horizon)
+        self.forget(horizon)
+
+    cdef void forget(self, int64_t horizon) noexcept:
+        self.lists.forget(horizon)
 
     def sweep(self):
         """Forget empty cells."""

@@ -14,3 +14,4 @@ cdef class Ring(ColumnView):
     cdef readonly int itemsize
     cdef readonly object dtype
     cdef int _allocate(self, int64_t capacity) except -1
+    cdef void write(self, int64_t row, int64_t n, const char *data) noexcept nogil

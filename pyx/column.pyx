@@ -41,13 +41,15 @@ cdef class Ring(ColumnView):
     def put(self, int64_t row, values):
         """Write values of rows from ``row`` on; the caller has made room."""
         cdef const unsigned char[::1] data = values.view("u1")
-        cdef int64_t n = data.shape[0] // self.itemsize
+        if data.shape[0]:
+            self.write(row, data.shape[0] // self.itemsize, <const char *>&data[0])
+
+    cdef void write(self, int64_t row, int64_t n, const char *data) noexcept nogil:
         cdef int64_t at = row & (self.capacity - 1)
         cdef int64_t first = min(n, self.capacity - at)
-        if n:
-            memcpy(self.slots + at * self.itemsize, &data[0], first * self.itemsize)
+        memcpy(self.slots + at * self.itemsize, data, first * self.itemsize)
         if n > first:
-            memcpy(self.slots, &data[first * self.itemsize], (n - first) * self.itemsize)
+            memcpy(self.slots, data + first * self.itemsize, (n - first) * self.itemsize)
 
     def get(self, int64_t row, int64_t n):
         """A copy of the values of rows [row, row + n)."""

@@ -16,5 +16,5 @@ cdef extern from "grid.h" nogil:
 
 
 cdef int set_grid(Grid *grid, double width, bint real) except -1
-cdef int set_origin(Grid *grid, int64_t value) except -1
+cdef int set_origin(Grid *grid, int64_t value) except -1 nogil
 cdef object codes_on(Grid *grid, const int64_t[::1] values, object space)

@@ -15,7 +15,7 @@ cdef int set_grid(Grid *grid, double width, bint real) except -1:
     return 0
 
 
-cdef int set_origin(Grid *grid, int64_t value) except -1:
+cdef int set_origin(Grid *grid, int64_t value) except -1 nogil:
     """Cells count from a value that occurs, where doubles are finest."""
     grid.origin = 0 if grid.real and not isfinite(from_sortable(value)) else value
     return 0

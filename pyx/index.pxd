@@ -33,6 +33,7 @@ cdef extern from "hop.h" nogil:
     ctypedef void (*Aim)(void *index, int64_t n, int64_t *lo, int64_t *hi) noexcept
     ctypedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs) noexcept
     int64_t sortable(double value)
+    int64_t sortable_bits(int64_t bits)
     double from_sortable(int64_t key)
     int64_t add_saturated(int64_t a, int64_t b)
     int64_t subtract_saturated(int64_t a, int64_t b)
@@ -42,7 +43,13 @@ cdef class Index:
     cdef Serve serve
     cdef Aim aim
     cdef bint binds
+    cdef bint puts
     cdef void *state
+    cdef int put(
+        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        const int64_t *row,
+    ) except -1 nogil
+    cdef void forget(self, int64_t horizon) noexcept
 
 
 cdef class Asker:

@@ -11,8 +11,9 @@ cdef class Index:
     """Rows of one stream, found by time and, if the index has one, by a value.
 
     A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state``
-    stays where it is for the life of the index.  It may set ``aim``, and ``binds`` if it knows how
-    to fill ``Pairs.bound``.
+    stays where it is for the life of the index.  It may set ``aim``; ``binds`` if it knows how to
+    fill ``Pairs.bound``; and ``puts`` if it has ``put`` and ``forget``, the short ways of ``insert``
+    and ``expire``.
     """
 
     @property
@@ -34,6 +35,16 @@ cdef class Index:
         An index of key codes returns one byte per code: whether it is still there.
         """
         raise NotImplementedError(f"{type(self).__name__} does not sweep")
+
+    cdef int put(
+        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        const int64_t *row,
+    ) except -1 nogil:
+        with gil:
+            raise NotImplementedError(f"{type(self).__name__} takes rows by insert only")
+
+    cdef void forget(self, int64_t horizon) noexcept:
+        pass
 
     @property
     def n_keys(self):

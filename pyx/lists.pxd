@@ -26,9 +26,6 @@ cdef class KeyLists(Index):
     cdef int _need_lists(self, int64_t n) except -1 nogil
     cdef int64_t _segment(self, int size_class) except -1 nogil
     cdef int _make_room(self, List *list) except -1 nogil
-    cdef int add(
-        self, int64_t n, const int32_t *code, const int64_t *time, const int64_t *row
-    ) except -1 nogil
     cdef int _need_arena(self, int64_t n) except -1 nogil
     cdef void _drop_expired(self, List *entry) noexcept nogil
     cdef void _vacate(self, List *entry) noexcept nogil

@@ -28,6 +28,7 @@ cdef class KeyLists(Index):
     def __cinit__(self):
         memset(&self.all, 0, sizeof(Lists))
         self.serve = lists_serve
+        self.puts = True
         self.state = &self.all
         self.lists_room = self.arena_room = self.arena_used = 0
         self.horizon = INT64_MIN
@@ -60,9 +61,12 @@ cdef class KeyLists(Index):
         """Add rows; a negative code is left out."""
         if codes.shape[0]:
             with nogil:
-                self.add(codes.shape[0], &codes[0], &times[0], &rows[0])
+                self.put(codes.shape[0], &codes[0], NULL, &times[0], &rows[0])
 
     def expire(self, int64_t horizon):
+        self.forget(horizon)
+
+    cdef void forget(self, int64_t horizon) noexcept:
         self.horizon = max(self.horizon, horizon)
 
     def sweep(self):
@@ -83,8 +87,9 @@ cdef class KeyLists(Index):
                     self._vacate(entry)
         return live
 
-    cdef int add(
-        self, int64_t n, const int32_t *code, const int64_t *time, const int64_t *row
+    cdef int put(
+        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        const int64_t *row,
     ) except -1 nogil:
         cdef int64_t i, at, t
         cdef List *entry

@@ -3,6 +3,8 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
+cimport numpy as cnp
+
 import numpy as np
 
 from windjoin.pyx.index cimport SLACK, out_of_memory
@@ -15,6 +17,8 @@ cdef extern from "memory.h" nogil:
     int block_is_mapped(const Block *block)
     const size_t MAPPED_FROM
 
+
+cnp.import_array()
 
 cdef enum:
     FIRST_ROWS = 8192
@@ -99,15 +103,14 @@ cdef class Output:
     def finish(self):
         """One array per column, of the memory they lie in; nothing is left here."""
         cdef _Owner owner
-        cdef int64_t[::1] copy
+        cdef cnp.npy_intp length = self.used
         cdef int k
         arrays = []
         for k in range(self.n_columns):
             if self.used <= COPIED_ROWS:
-                array = np.empty(self.used, np.int64)
+                array = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT64)
                 if self.used:
-                    copy = array
-                    memcpy(&copy[0], self.column[k], self.used * sizeof(int64_t))
+                    memcpy(cnp.PyArray_DATA(array), self.column[k], self.used * sizeof(int64_t))
             else:
                 block_trim(&self.block[k], self.used * sizeof(int64_t))
                 owner = _Owner.__new__(_Owner)

@@ -100,6 +100,7 @@ def test_every_push_returns_what_it_must_while_indexes_change(
     monkeypatch: pytest.MonkeyPatch, session_case: SessionCase
 ) -> None:
     live, replanning = (import_module(f"windjoin.kernels.{n}") for n in ("live", "replanning"))
+    monkeypatch.setattr(live.LiveJoin, "_short_ways", lambda join: [])  # it looks more rarely
     monkeypatch.setattr(live, "FIRST_LOOK", 1)
     monkeypatch.setattr(live, "next_look", lambda rows: rows + 1)
     monkeypatch.setattr(live, "seen", Fickle())
