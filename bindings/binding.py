@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from windjoin.checking import Typed
 from windjoin.errors import QueryError, SchemaError, hint, quoted
@@ -113,6 +114,12 @@ class BoundQuery:
         """`prepare` refuses rows that lack any of these columns, stream by stream."""
         for stream, names in zip(self._streams, columns, strict=True):
             stream.require(names)
+
+    def plain_columns(self, stream: int) -> list[tuple[str, np.dtype[Any]]] | None:
+        """Time, operands and keys of stream number ``stream`` with their dtypes, if the kernels
+        take them as they lie in NumPy arrays of plain numbers; else None.
+        """
+        return self._streams[stream].plain_columns()
 
     def promise(self, stream: int, time: Any) -> int:
         """A time of stream number ``stream``, as a user gives it to ``advance``, in ticks."""

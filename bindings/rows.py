@@ -87,6 +87,15 @@ class StreamRows:
         for name in names:
             self._types[name] = column_type(Column(self.time.stream, name), self._bound_to)
 
+    def plain_columns(self) -> list[tuple[str, np.dtype[Any]]] | None:
+        """Time, operands and keys with their dtypes, if they are int64 or float64 as they lie."""
+        if self._direct is None:
+            return None
+        fields = [self._schema.field(direct.number) for direct in self._direct]
+        if not all(pat.is_int64(field.type) or pat.is_float64(field.type) for field in fields):
+            return None
+        return [(f.name, direct.dtype) for f, direct in zip(fields, self._direct, strict=True)]
+
     def _split(self, arrays: list[Any]) -> tuple[list[Any], list[Any]]:
         """Operand columns and keys."""
         count = len(self._columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
 from windjoin.output import Fetch
 from windjoin.payload import Payload
+from windjoin.pyx.feed import Entrance, Turn
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.run import threads_for
@@ -86,7 +86,8 @@ class Session:
                 " them; hosts=1 is enough"
             )
         self._numbers = {name: number for number, name in enumerate(query.names)}
-        self._lock = threading.Lock()
+        self._turn = Turn()
+        self._entrances: dict[str, Entrance] = {}
         self._ended = ""  # why nothing can be pushed any more
         self._waiting = Waiting(query.names)
         self._rejected: dict[str, Rejected] = {}
@@ -117,6 +118,18 @@ class Session:
                 self._live = LiveJoin(spec, lateness)
             else:
                 self._live = ClusterJoin(spec, hosts, lateness=lateness, ordered=asked.ordered)
+        if self.rows_only and not any(kept):
+            self._open_entrances(bound, self._live)
+
+    def _open_entrances(self, bound: BoundQuery, live: LiveJoin) -> None:
+        """A short way for streams whose rows the kernels take as they lie in NumPy arrays."""
+        for number, name in enumerate(self.query.names):
+            plain = bound.plain_columns(number)
+            if plain is not None and live.feeds:
+                operands = len(live.spec.streams[number].columns)
+                self._entrances[name] = Entrance(
+                    live, number, self._turn, self.query.names, plain, operands
+                )
 
     @property
     def _fetch(self) -> Fetch:
@@ -131,6 +144,15 @@ class Session:
         ``rows``: whatever `Query.run` takes as a table.  Until every stream has been seen (if
         ``schemas`` were not given) nothing can be complete, and an empty table comes back.
         """
+        entrance = self._entrances.get(stream)
+        if entrance is not None:
+            try:
+                found = entrance.push(rows)
+            except BaseException:
+                self._end(BROKEN_OFF)
+                raise
+            if found is not None:
+                return found
         with self._alone():
             number = self._number(stream)
             table = as_table(rows, stream)
@@ -194,6 +216,7 @@ class Session:
         if self._live is not None:
             self._live.close()
         self._live = None
+        self._entrances = {}
         self._payloads = []
         self._waiting = Waiting(self.query.names)
 
@@ -205,7 +228,7 @@ class Session:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        if not self._lock.acquire(blocking=False):
+        if not self._turn.take():
             raise SessionError(
                 "this session is in use by another thread; push from one thread at a time"
             )
@@ -214,7 +237,7 @@ class Session:
                 raise SessionError(self._ended)
             yield
         finally:
-            self._lock.release()
+            self._turn.give_back()
 
     def _number(self, stream: str) -> int:
         if stream not in self._numbers:

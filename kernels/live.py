@@ -81,7 +81,9 @@ class LiveJoin:
     def _short_ways(self) -> list[Feed]:
         """The short way in for the rows of every stream, if all of them can take it."""
         streams = self.spec.streams
-        if self._waiting or any(stream.wides or "bytes" in stream.keys for stream in streams):
+        if self._waiting is not None:
+            return []
+        if any(stream.wides or "bytes" in stream.keys for stream in streams):
             return []
         stores = [
             Store(window, counts, [self._spaces[space] for space in window.spec.spaces])
@@ -117,6 +119,7 @@ class LiveJoin:
             sum(window.nbytes for window in self.windows)
             + sum(space.nbytes for space in self._spaces.values())
             + sum(one.nbytes for one in self.pipelines)
+            + sum(feed.nbytes for feed in self.feeds)
             + (0 if self._waiting is None else self._waiting.nbytes)
         )
 

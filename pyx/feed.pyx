@@ -13,7 +13,7 @@ from windjoin.pyx.column cimport Ring
 from windjoin.pyx.index cimport (
     SLACK, Index, out_of_memory, sortable_bits, subtract_saturated,
 )
-from windjoin.pyx.keys cimport KeySpace
+from windjoin.pyx.keys cimport KeySpace, prefetch_integer
 from windjoin.pyx.output cimport Output
 
 cnp.import_array()
@@ -147,6 +147,12 @@ cdef class Feed:
     def __dealloc__(self):
         free(self.code_room)
         free(self.row_room)
+
+    @property
+    def nbytes(self):
+        """Bytes allocated for rows on their way."""
+        cdef int64_t per_row = 4 * (len(self.own.codes) + 1) + 16
+        return per_row * (self.room + SLACK) + self.out.held()
 
     def push(self, time, list columns, list keys):
         """Rows of every stream in each result; None if these rows must go the long way."""
@@ -302,6 +308,8 @@ cdef bint _in_order(int64_t n, const int64_t *times, int64_t least) noexcept nog
 cdef int _add_keys(KeySpace space, int64_t n, const int64_t *values, int32_t *out) except -1 nogil:
     cdef int64_t i
     for i in range(n):
+        if i + 12 < n:
+            prefetch_integer(space.table, space.wrap, values[i + 12])
         out[i] = space.add_integer(values[i])
     return 0
 

@@ -7,6 +7,7 @@ cdef extern from "keys.h" nogil:
         int32_t code
     uint64_t mix64(uint64_t x)
     uint64_t hash_bytes(const uint8_t *data, int64_t n)
+    void prefetch_integer(const Entry *table, uint64_t wrap, int64_t key)
     Entry *find_integer(Entry *table, uint64_t wrap, int64_t key)
 
 

@@ -48,6 +48,8 @@ cdef class KeySpace:
         cdef bint all_usable = usable is None
         with nogil:
             for i in range(n):
+                if i + 12 < n:
+                    prefetch_integer(self.table, self.wrap, keys[i + 12])
                 out[i] = self.add_integer(keys[i]) if all_usable or flags[i] else -1
         return codes
 

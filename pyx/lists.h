@@ -59,6 +59,17 @@ static inline void lists_prefetch(const Lists *all, const Probe *probe, int64_t 
     }
 }
 
+/* Where the next rows of codes i + 16 and i + 8 will be written. */
+static inline void lists_prefetch_tail(const Lists *all, const int32_t *code, int64_t i, int64_t n) {
+    if (i + 16 >= n) return;
+    if (code[i + 16] >= 0) __builtin_prefetch(all->lists + code[i + 16], 1);
+    if (code[i + 8] >= 0) {
+        const List *list = all->lists + code[i + 8];
+        __builtin_prefetch(all->time + list->offset + list->length - 1, 1);
+        __builtin_prefetch(all->row + list->offset + list->length, 1);
+    }
+}
+
 /* The loop over partial results, with the body that differs by instruction set left open:
  * WINDOW(time, at, length, lo, hi, before, within) looks at up to 8 rows from `at` on and sets how
  * many lie before lo and how many of them do not lie after hi. */

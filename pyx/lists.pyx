@@ -11,6 +11,7 @@ from windjoin.pyx.index cimport SLACK, Cursor, Index, Pairs, Probe, out_of_memor
 
 cdef extern from "lists.h" nogil:
     int lists_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
+    void lists_prefetch_tail(const Lists *all, const int32_t *code, int64_t i, int64_t n)
     int64_t lists_search(const int64_t *time, int64_t start, int64_t length, int64_t lo)
     void lists_load(Lists *all, int64_t n, const int32_t *code, const int64_t *time, int64_t first)
 
@@ -100,6 +101,7 @@ cdef class KeyLists(Index):
             top = max(top, code[i])
         self._need_lists(top + 1)
         for i in range(n):
+            lists_prefetch_tail(&self.all, code, i, n)
             if code[i] < 0:
                 continue
             entry = self.all.lists + code[i]

@@ -13,4 +13,5 @@ cdef class Output:
     cdef Block block[16]
     cdef int64_t used
     cdef int64_t room
+    cdef int64_t held(self) noexcept
     cdef int reserve(self, int64_t n) except -1 nogil

@@ -124,6 +124,14 @@ cdef class Output:
             self.room = 0
         return arrays
 
+    cdef int64_t held(self) noexcept:
+        """Bytes allocated."""
+        cdef int64_t total = 0
+        cdef int k
+        for k in range(self.n_columns):
+            total += self.block[k].bytes
+        return total
+
     def widen(self, int64_t rows):
         """Make place for ``rows`` more that `put` will bring."""
         cdef int64_t first = self.used
