@@ -112,7 +112,7 @@ class Window(Side):
         other = copy(self)
         other.extent = self.extent.copy()
         other.indexes, other.pair_spaces, other.accesses = {}, {}, []
-        other.head = other.tail  # none of the rows is the twin's yet
+        other.extent.head = other.extent.tail  # none of the rows is the twin's yet
         return other
 
     def stored(self, rows: I64) -> Arrivals:
