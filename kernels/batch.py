@@ -30,7 +30,7 @@ from windjoin.kernels.spec import (
     SetColumn,
 )
 from windjoin.kernels.statistics import Statistics, measure
-from windjoin.pyx.column import ColumnView
+from windjoin.pyx.column import ColumnView, in_order
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output, release
 from windjoin.pyx.pipeline import Pipeline
@@ -148,7 +148,7 @@ def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
     if rows.usable is not None and not rows.usable.all():
         origin = np.flatnonzero(rows.usable).astype(np.int64)
         time = time[origin]
-    if len(time) > 1 and not bool((time[1:] >= time[:-1]).all()):
+    if not in_order(time):
         order = np.argsort(time, kind="stable").astype(np.int64)
         time = time[order]
         origin = order if origin is None else origin[order]

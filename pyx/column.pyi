@@ -24,6 +24,7 @@ class Ring(ColumnView):
     def resize(self, capacity: int, head: int, tail: int) -> None: ...
     def first_alive(self, head: int, tail: int, horizon: int) -> int: ...
 
+def in_order(times: NDArray[np.int64]) -> bool: ...  # const int64_t[::1]
 def judge(
     times: NDArray[np.int64],  # const int64_t[::1]
     bad: NDArray[np.uint8] | None,  # const uint8_t[::1]

@@ -102,6 +102,19 @@ cdef class Ring(ColumnView):
         return head
 
 
+def in_order(const int64_t[::1] times):
+    """Whether times never decrease."""
+    cdef int64_t i = 1, n = times.shape[0], stop
+    cdef bint ordered = True
+    with nogil:
+        while i < n and ordered:
+            stop = min(n, i + 4096)
+            while i < stop:
+                ordered = ordered & (times[i] >= times[i - 1])
+                i += 1
+    return ordered
+
+
 def judge(
     const int64_t[::1] times, const uint8_t[::1] bad,
     int64_t newest, int64_t promised, int64_t lateness,

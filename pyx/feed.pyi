@@ -20,14 +20,12 @@ class Counts:
     unusable: int
     late: int
     expired: int
-    def __init__(self) -> None: ...
 
 @disjoint_base
 class Extent:
     head: int
     tail: int
     horizon: int
-    def __init__(self) -> None: ...
     def copy(self) -> Extent: ...
 
 @disjoint_base

@@ -1,8 +1,8 @@
 """The short way into a live join, for rows that need no second look.
 
-Rows with nothing null, in time order and not late are encoded, joined, stored and expired here in one
-go, without Python in between.  Whatever else comes is left to ``kernels.live``, which does the same
-step by step.
+Rows with nothing null, in time order and not late are encoded, joined, stored and expired here in
+one go, without Python in between.  Whatever else comes is left to ``kernels.live``, which does the
+same step by step.
 """
 from libc.stdint cimport INT64_MIN, int32_t, int64_t
 from libc.stdlib cimport free, realloc
@@ -48,14 +48,14 @@ cdef class Counts:
     unusable: rows that fail where=, or have a null operand: they can match nothing
     """
 
-    def __init__(self):
+    def __cinit__(self):
         self.rows_in = self.unusable = self.late = self.expired = 0
 
 
 cdef class Extent:
     """Rows [head, tail) of a window, and the time before which nothing is needed."""
 
-    def __init__(self):
+    def __cinit__(self):
         self.head = self.tail = 0
         self.horizon = INT64_MIN
 
@@ -330,7 +330,7 @@ cdef class Turn:
 
 
 cdef class Entrance:
-    """Takes dictionaries of NumPy arrays to the feed of one stream, if they are what it can take."""
+    """Takes dictionaries of NumPy arrays to the feed of one stream, if they are plain enough."""
 
     cdef object live
     cdef int number

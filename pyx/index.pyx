@@ -11,9 +11,9 @@ cdef class Index:
     """Rows of one stream, found by time and, if the index has one, by a value.
 
     A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state``
-    stays where it is for the life of the index.  It may set ``aim``; ``binds`` if it knows how to
-    fill ``Pairs.bound``; and ``puts`` if it has ``put`` and ``forget``, the short ways of ``insert``
-    and ``expire``.
+    stays where it is for the life of the index.  It may set ``aim``; ``binds``, if it knows how to
+    fill ``Pairs.bound``; ``puts``, if it has ``put`` and ``forget``, short ways of ``insert`` and
+    ``expire``.
     """
 
     @property

@@ -24,6 +24,7 @@ typedef struct {
     const int64_t *time; /* of all rows, in order */
     int64_t n;
     int64_t first;
+    int64_t reached; /* where the last window began: hints are not ahead of it */
 } Ranks;
 
 /* First i in [from, length) with value[i] >= lo. */
@@ -243,11 +244,63 @@ RANKS_PROBE(ranks_probe_avx2, TARGET_AVX2, 8, RANKS_WINDOW_AVX2, RANKS_EMIT_PLAI
         if ((count) > 8) RANKS_EIGHT((from) + 8, n + 8);            \
     } while (0)
 
-RANKS_PROBE(ranks_probe_avx512, TARGET_AVX512, 16, RANKS_WINDOW_AVX512, RANKS_EMIT_AVX512)
+RANKS_PROBE(ranks_probe_any_avx512, TARGET_AVX512, 16, RANKS_WINDOW_AVX512, RANKS_EMIT_AVX512)
+
+/* Nearly every window of a list lies within one vector from the hint on; the rest is left to the loop
+ * above, one probe at a time. */
+TARGET_AVX512 static int ranks_probe_avx512(const Ranks *all, const Probe *probe, Cursor *cursor,
+                                            Pairs *out) {
+    int64_t n = out->n, i = cursor->probe, m = probe->n, capacity = out->capacity;
+    const int32_t *row = all->row, *code = probe->code;
+    const int64_t *lo = probe->lo, *hi = probe->hi, *asker = probe->bound;
+    RankList *lists = all->lists;
+    int64_t *out_row = out->row, *bound = out->bound;
+    __m512i first = _mm512_set1_epi64(all->first);
+    if (!bound || cursor->position) return ranks_probe_any_avx512(all, probe, cursor, out);
+    for (; i < m && n < capacity; i++) {
+        if (code[i] < 0) continue;
+        RankList *list = lists + code[i];
+        int32_t at = list->hint, rest = list->end - at;
+        __m512i v = _mm512_loadu_si512(row + at);
+        __mmask16 in = (__mmask16)_bzhi_u32(0xffff, rest < 16 ? rest : 16);
+        __mmask16 early = _mm512_mask_cmplt_epi32_mask(in, v, _mm512_set1_epi32((int)lo[i]));
+        __mmask16 soon = _mm512_mask_cmplt_epi32_mask(in, v, _mm512_set1_epi32((int)hi[i]));
+        int before = __builtin_popcount(early), within = __builtin_popcount(soon);
+        if (within == 16 || within - before > 8) {
+            Cursor one = {i, 0, 0, 0};
+            Probe this = *probe;
+            this.n = i + 1;
+            out->n = n;
+            if (!ranks_probe_any_avx512(all, &this, &one, out)) { /* out is full */
+                *cursor = one;
+                return 0;
+            }
+            n = out->n;
+            continue;
+        }
+        list->hint = at + before;
+        __m512i r = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(row + at + before)));
+        _mm512_storeu_si512(out_row + n, _mm512_add_epi64(r, first));
+        _mm512_storeu_si512(bound + n, _mm512_set1_epi64(asker[i]));
+        n += within - before;
+    }
+    out->n = n;
+    cursor->probe = i;
+    return i == m;
+}
 #endif
 
+/* Windows never move back within a block; if they do between two blocks, hints start again. */
+static inline void ranks_follow(Ranks *all, const Probe *probe) {
+    if (!probe->n) return;
+    if (probe->lo[0] < all->reached)
+        for (int64_t c = 0; c < all->n_lists; c++) all->lists[c].hint = all->lists[c].begin;
+    all->reached = probe->lo[probe->n - 1];
+}
+
 static inline int ranks_serve(void *state, const Probe *probe, Cursor *cursor, Pairs *out) {
-    const Ranks *all = state;
+    Ranks *all = state;
+    if (!cursor->probe && !cursor->position) ranks_follow(all, probe);
     int64_t n = out->n;
     int done;
 #ifdef WINDJOIN_X86
