@@ -40,6 +40,17 @@ cdef class GroupAsker(Asker):
                 out_of_memory(b"answers", MOST_ANSWERS)
             set_measure(&part.measure, asked[0], asked[1], asked[2])
 
+    @property
+    def nbytes(self):
+        cdef Part *part
+        cdef int64_t total = sizeof(Group)
+        cdef int k
+        for k in range(self.group.n_parts):
+            part = self.group.part + k
+            total += MOST_ANSWERS * sizeof(Answer) + ANSWER_SLOTS * sizeof(int32_t)
+            total += part.room * (sizeof(Bits))
+        return total
+
     def __dealloc__(self):
         cdef int k
         if self.group != NULL:

@@ -20,7 +20,9 @@ class Index:
     def sweep(self) -> Any: ...  # None, or of key codes: one byte per code, still there
 
 @disjoint_base
-class Asker: ...
+class Asker:
+    @property
+    def nbytes(self) -> int: ...
 
 @disjoint_base
 class PairFilter: ...

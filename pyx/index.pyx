@@ -55,6 +55,11 @@ cdef class Index:
 cdef class Asker:
     """What an index must know of one hop that asks it, and its room to work in, at ``asker``."""
 
+    @property
+    def nbytes(self):
+        """Bytes allocated."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how large it is")
+
 
 cdef class PairFilter:
     """A test of candidate pairs: calls ``keep`` with ``filter``, which stays where it is."""

@@ -158,6 +158,7 @@ cdef class Pipeline:
     cdef Partials start
     cdef int32_t *start_codes  # of the first hop, where the start rows come key by key
     cdef bint codes_given
+    cdef list _askers
     cdef list _alive  # everything the C structs point at
     cdef list _bound  # streams of the start rows
     cdef int n_bound
@@ -177,6 +178,7 @@ cdef class Pipeline:
         self.hops = <Hop *>_room(MOST_STREAMS, sizeof(Hop))
         memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
         memset(&self.start, 0, sizeof(Partials))
+        self._askers = []
         self._alive = [time]
         self._bound = [stream]
         self.n_bound = 1
@@ -234,6 +236,7 @@ cdef class Pipeline:
         hop.time = &time.column if time is not None else NULL
         if asker is not None:
             hop.asker = (<Asker?>asker).asker
+            self._askers.append(asker)
         hop.n_codes = len(codes)
         for k in range(hop.n_codes):
             hop.code_stream[k] = codes[k][0]
@@ -268,7 +271,8 @@ cdef class Pipeline:
     @property
     def nbytes(self):
         """Bytes of the blocks of all hops, about."""
-        return self.block * (28 + self.n_hops * (76 + 8 * self.n_hops))
+        asking = sum(asker.nbytes for asker in self._askers)
+        return self.block * (28 + self.n_hops * (76 + 8 * self.n_hops)) + asking
 
     cdef int _carry_on(self, Hop *hop) except -1:
         """A hop that another one follows needs times, and room for longer partial results."""

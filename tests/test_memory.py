@@ -34,6 +34,9 @@ def batch(first, n):
     return pa.table({
         "t": np.arange(first, first + n), "k": keys, "j": random.integers(0, 2**40, n),
         "x": random.random(n), "y": random.random(n), "s": [f"key-{k}" for k in keys],
+        "i": pa.FixedSizeListArray.from_arrays(random.integers(0, 400, 5 * n), 5),
+        "v": pa.FixedSizeListArray.from_arrays(random.random(16 * n).astype("f4"), 16),
+        "m": pa.array([random.bytes(64) for _ in range(n)], pa.binary(64)),
     })
 
 a, b, c = (wj.stream(name, time="t", window=10**9) for name in "abc")
@@ -47,6 +50,9 @@ queries = {
     "function": wj.join(a, b, on=wj.udf(lambda x, y: x * y > 1e9, a["x"], b["x"])),
     "pairs": wj.join(a, b, on=(a["x"] > b["x"] + 10) | (a["x"] * b["x"] > 1e9)),
     "three streams": wj.join(a, b, c, on=[a["k"] == b["k"], b["j"] == c["j"]]),
+    "sets": wj.join(a, b, on=wj.overlap(a["i"], b["i"]) >= 5),
+    "vectors": wj.join(a, b, on=wj.l2(a["v"], b["v"]) <= 0.01),
+    "images": wj.join(a, b, on=wj.mean_abs_diff(a["m"], b["m"]) <= 1),
     "itself": wj.join(a, b, on=a["k"] == b["k"], exclude_self=True),
 }
 
@@ -66,7 +72,7 @@ print(json.dumps([measured(query, rows_only, ROWS) for rows_only in (True, False
 """
 KINDS = (
     *("equality", "text", "composite key", "band", "inequality", "box", "function", "pairs"),
-    *("three streams", "itself"),
+    *("three streams", "itself", "sets", "vectors", "images"),
 )
 
 
