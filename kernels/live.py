@@ -48,7 +48,7 @@ class LiveJoin:
         self.orders: list[Order] = []
         self.pipelines: list[Pipeline] = []
         self.replanned = 0  # how often orders or indexes have been chosen anew
-        self._looked_at = 0  # candidates, by pipelines that are gone
+        self._done = [(0, 0)] * len(spec.streams)  # by pipelines that are gone, as in `done_by`
         self._look_at = FIRST_LOOK
         self._spaces: dict[int, KeySpace] = {}
         for stream in spec.streams:
@@ -72,7 +72,8 @@ class LiveJoin:
             window.keep(access.identity for access in accesses)
             for access in accesses:
                 window.serve(access)
-        self._looked_at = self.comparisons
+        if self.pipelines:
+            self._done = [self.done_by(stream) for stream in range(len(self.windows))]
         self.orders = orders
         self.pipelines = [pipeline(self.spec, order, self.windows) for order in orders]
         self.found = self.results
@@ -126,8 +127,7 @@ class LiveJoin:
     @property
     def comparisons(self) -> int:
         """Candidates looked at so far."""
-        now: int = sum(hop["proposed"] for one in self.pipelines for hop in one.measured())
-        return self._looked_at + now
+        return sum(self.done_by(stream)[1] for stream in range(len(self.windows)))
 
     def push(self, stream: int, rows: Rows, bad: Bools | None = None) -> Pushed:
         """Join newly arrived rows with all that is here, then keep them.
@@ -234,7 +234,8 @@ class LiveJoin:
     def done_by(self, stream: int) -> tuple[int, int]:
         """Results that rows of a stream completed, and candidates looked at for that."""
         hops = self.pipelines[stream].measured()
-        return hops[-1]["kept"], sum(hop["proposed"] for hop in hops)
+        results, looked_at = self._done[stream]
+        return results + hops[-1]["kept"], looked_at + sum(hop["proposed"] for hop in hops)
 
     def report(self) -> dict[str, Any] | None:
         """What hosts did, where there are several."""

@@ -98,7 +98,11 @@ def _java() -> Iterator[Finding]:
 def _spark() -> Iterator[Finding]:
     if find_spec("pyspark") is None:
         return
-    settings = import_module("windjoin.spark.settings")
+    try:
+        settings = import_module("windjoin.spark.settings")
+    except ValueError as error:
+        yield Finding("spark", f"not looked for: {error}", broken=True)
+        return
     try:
         settings.check_version(version("pyspark"))
     except settings.SparkVersionError as error:
