@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -123,7 +124,8 @@ def total(profile: str) -> int:
 def per_row(name: str) -> float:
     """Count a kernel's instructions per input row."""
     kernel = KERNELS[name]
-    few, many = (counted(name, calls) for calls in CALLS)
+    with ThreadPoolExecutor(len(CALLS)) as pool:
+        few, many = pool.map(lambda calls: counted(name, calls), CALLS)
     return (many - few) / (CALLS[1] - CALLS[0]) / kernel.prepare(kernel.rows)[1]
 
 
