@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from windjoin.kernels.access import Access, Situation
-from windjoin.kernels.side import Side, Table
-from windjoin.kernels.similarity import asker, choices, group_cost
+from windjoin.kernels.access import Situation
+from windjoin.kernels.side import Table
+from windjoin.kernels.similarity import Alike, choices, group_cost
 from windjoin.kernels.spec import Similarity
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.window import Window
 from windjoin.pyx.bitmaps import SetBitmaps
 from windjoin.pyx.index import Index
 
@@ -24,11 +24,9 @@ PER_CANDIDATE = 2.0
 
 
 @dataclass(frozen=True)
-class Sets(Access):
+class Sets(Alike):
     """Rows of the target whose set has enough items of that of a bound row."""
 
-    predicates: tuple[Similarity, ...]  # on one column of the target
-    column: int
     weighted: bool
 
     name: ClassVar[str] = "item bitmaps"
@@ -55,13 +53,6 @@ class Sets(Access):
 
     def start(self, window: Window) -> Index:
         return SetBitmaps(self.weighted)
-
-    def values(self, window: Window, arrivals: Arrivals) -> Any:
-        records = arrivals.wides[self.column]
-        return records.start, records.length
-
-    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
-        return {"asker": asker(self.predicates, self.target, sides)}
 
 
 def _index_of(p: Similarity) -> str | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from windjoin.kernels.access import Situation
+from windjoin.kernels.access import Access, Situation
 from windjoin.kernels.records import Records, encode_wides
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import (
@@ -24,6 +25,7 @@ from windjoin.kernels.spec import (
     Wide,
     WideSpec,
 )
+from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.blocks import GroupAsker
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.measures import MeasureFilter, measure_pairs
@@ -116,6 +118,21 @@ def asked(predicate: Similarity, target: int, sides: Sequence[Side]) -> tuple[An
         sides[bound.stream].wide_view(bound.column),
         sides[own.stream].wide_view(own.column),
     )
+
+
+@dataclass(frozen=True)
+class Alike(Access):
+    """What the indexes of sets, vectors and images share: one wide column, and how to ask."""
+
+    predicates: tuple[Similarity, ...]
+    column: int
+
+    def values(self, window: Window, arrivals: Arrivals) -> Any:
+        records = arrivals.wides[self.column]
+        return records.start, records.length
+
+    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
+        return {"asker": asker(self.predicates, self.target, sides)}
 
 
 def asker(predicates: Sequence[Similarity], target: int, sides: Sequence[Side]) -> GroupAsker:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from windjoin.kernels.access import Access, Situation
-from windjoin.kernels.side import Side, Table
-from windjoin.kernels.similarity import asker, choices, group_cost
+from windjoin.kernels.access import Situation
+from windjoin.kernels.side import Table
+from windjoin.kernels.similarity import Alike, choices, group_cost
 from windjoin.kernels.spec import Similarity
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.window import Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.tiles import VectorTiles
 
@@ -22,11 +22,9 @@ PER_CANDIDATE = 2.0
 
 
 @dataclass(frozen=True)
-class Vectors(Access):
+class Vectors(Alike):
     """Rows of the target whose vector stands as asked to those of bound rows."""
 
-    predicates: tuple[Similarity, ...]  # one measure, one column of the target
-    column: int
     doubles: bool
 
     name: ClassVar[str] = "vector tiles"
@@ -57,13 +55,6 @@ class Vectors(Access):
 
     def start(self, window: Window) -> Index:
         return VectorTiles(self.predicates[0].measure, self.doubles)
-
-    def values(self, window: Window, arrivals: Arrivals) -> Any:
-        records = arrivals.wides[self.column]
-        return records.start, records.length
-
-    def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
-        return {"asker": asker(self.predicates, self.target, sides)}
 
 
 def _index_of(p: Similarity) -> str | None:

@@ -55,7 +55,7 @@ typedef struct {
             int found = resume != 0;                                                              \
             if (found) at = resume - 1;                                                           \
             else if (at > list->begin && row[at - 1] >= lo)                                       \
-                at = ranks_search_row(row, list->begin, at, lo);                                  \
+                at = ranks_search(row, list->begin, at, lo);                                  \
             resume = 0;                                                                           \
             while (at < end) {                                                                    \
                 int before, within;                                                               \
@@ -69,7 +69,7 @@ typedef struct {
                 WINDOW(at, end - at, lo, hi, from, to, before, within, fit);                      \
                 if (!found) {                                                                     \
                     if (before == 8) {                                                            \
-                        at = ranks_search_row(row, at + 8, end, lo);                              \
+                        at = ranks_search(row, at + 8, end, lo);                              \
                         list->hint = (int32_t)at;                                                 \
                         continue;                                                                 \
                     }                                                                             \

@@ -7,6 +7,7 @@
 #define WINDJOIN_RANKS_H
 #include "hop.h"
 #include "isa.h"
+#include "lists.h"
 
 #define RANKS_SLACK 48
 
@@ -14,7 +15,7 @@ typedef struct {
     int32_t begin;
     int32_t end;
     int32_t hint; /* where the last probe began */
-    int32_t unused;
+    int32_t count; /* room for so many rows, while it is loaded */
 } RankList;
 
 typedef struct {
@@ -27,35 +28,29 @@ typedef struct {
     int64_t reached; /* where the last window began: hints are not ahead of it */
 } Ranks;
 
-/* First i in [from, length) with value[i] >= lo. */
-#define RANKS_SEARCH(NAME, TYPE)                                                            \
-    static inline int64_t NAME(const TYPE *value, int64_t from, int64_t length, TYPE lo) {  \
-        while (from < length) {                                                             \
-            int64_t middle = from + ((length - from) >> 1);                                 \
-            if (value[middle] < lo) from = middle + 1;                                      \
-            else length = middle;                                                           \
-        }                                                                                   \
-        return from;                                                                        \
+/* First i in [from, length) with row[i] >= lo. */
+static inline int64_t ranks_search(const int32_t *row, int64_t from, int64_t length, int32_t lo) {
+    while (from < length) {
+        int64_t middle = from + ((length - from) >> 1);
+        if (row[middle] < lo) from = middle + 1;
+        else length = middle;
     }
-RANKS_SEARCH(ranks_search_row, int32_t)
-RANKS_SEARCH(ranks_search_time, int64_t)
+    return from;
+}
 
-/* The same, from a place close by. */
-#define RANKS_NEAR(NAME, TYPE, SEARCH)                                                       \
-    static inline int64_t NAME(const TYPE *value, int64_t near, int64_t length, TYPE lo) {   \
-        int64_t step = 8;                                                                    \
-        if (near > 0 && value[near - 1] >= lo) return SEARCH(value, 0, near, lo);            \
-        while (near + step < length && value[near + step] < lo) near += step, step *= 2;     \
-        return SEARCH(value, near, near + step < length ? near + step : length, lo);         \
-    }
-RANKS_NEAR(ranks_near_row, int32_t, ranks_search_row)
-RANKS_NEAR(ranks_near_time, int64_t, ranks_search_time)
+/* First i with time[i] >= lo, from a place close by. */
+static inline int64_t ranks_near(const int64_t *time, int64_t near, int64_t length, int64_t lo) {
+    int64_t step = 8;
+    if (near > 0 && time[near - 1] >= lo) return lists_search(time, 0, near, lo);
+    while (near + step < length && time[near + step] < lo) near += step, step *= 2;
+    return lists_search(time, near, near + step < length ? near + step : length, lo);
+}
 
 #define RANKS_STEP_PLAIN(p, lo)                                           \
     do {                                                                  \
         int64_t stop_ = (p) + 8;                                          \
         while ((p) < stop_ && time[p] < (lo)) (p)++;                      \
-        if ((p) == stop_) (p) = ranks_near_time(time, p, n, lo);          \
+        if ((p) == stop_) (p) = ranks_near(time, p, n, lo);          \
     } while (0)
 
 /* Times of a block to first row numbers, in LANES independent stretches, so that one step need not
@@ -65,17 +60,17 @@ RANKS_NEAR(ranks_near_time, int64_t, ranks_search_time)
     TARGET static void NAME(const int64_t *time, int64_t n, int64_t m, int64_t *bound) {          \
         int64_t at[RANKS_LANES], part = m / RANKS_LANES, k = 0;                                   \
         for (int l = 0; l < RANKS_LANES; l++)                                                     \
-            at[l] = part ? ranks_search_time(time, 0, n, bound[l * part]) : 0;                    \
+            at[l] = part ? lists_search(time, 0, n, bound[l * part]) : 0;                    \
         for (; k < part; k++)                                                                     \
             for (int l = 0; l < RANKS_LANES; l++) {                                               \
                 int64_t lo = bound[l * part + k];                                                 \
                 if (at[l] + 8 > n || (at[l] > 0 && time[at[l] - 1] >= lo))                        \
-                    at[l] = ranks_near_time(time, at[l], n, lo);                                  \
+                    at[l] = ranks_near(time, at[l], n, lo);                                  \
                 else STEP(at[l], lo);                                                             \
                 bound[l * part + k] = at[l];                                                      \
             }                                                                                     \
         for (k = RANKS_LANES * part; k < m; k++)                                                  \
-            bound[k] = at[0] = ranks_near_time(time, at[0], n, bound[k]);                         \
+            bound[k] = at[0] = ranks_near(time, at[0], n, bound[k]);                         \
     }
 
 RANKS_POSITIONS(ranks_positions_plain, , RANKS_STEP_PLAIN)
@@ -89,7 +84,7 @@ RANKS_POSITIONS(ranks_positions_plain, , RANKS_STEP_PLAIN)
         int less_ = __builtin_popcount(_mm256_movemask_pd(_mm256_castsi256_pd(a_)) |               \
                                        _mm256_movemask_pd(_mm256_castsi256_pd(b_)) << 4);          \
         (p) += less_;                                                                              \
-        if (less_ == 8) (p) = ranks_near_time(time, p, n, lo);                                     \
+        if (less_ == 8) (p) = ranks_near(time, p, n, lo);                                     \
     } while (0)
 
 #define RANKS_STEP_AVX512(p, lo)                                                              \
@@ -97,7 +92,7 @@ RANKS_POSITIONS(ranks_positions_plain, , RANKS_STEP_PLAIN)
         int less_ = __builtin_popcount(_mm512_cmplt_epi64_mask(                               \
             _mm512_loadu_si512(time + (p)), _mm512_set1_epi64(lo)));                          \
         (p) += less_;                                                                         \
-        if (less_ == 8) (p) = ranks_near_time(time, p, n, lo);                                \
+        if (less_ == 8) (p) = ranks_near(time, p, n, lo);                                \
     } while (0)
 
 RANKS_POSITIONS(ranks_positions_avx2, TARGET_AVX2, RANKS_STEP_AVX2)
@@ -118,25 +113,11 @@ static inline void ranks_aim(void *state, int64_t m, int64_t *lo, int64_t *hi) {
     ranks_positions(all->time, all->n, m, lo);
     if (all->n && all->time[all->n - 1] == INT64_MAX) { /* no time lies after the end of a window */
         for (int64_t i = 0; i < m; i++)
-            hi[i] = hi[i] == INT64_MAX ? all->n : ranks_search_time(all->time, 0, all->n, hi[i] + 1);
+            hi[i] = hi[i] == INT64_MAX ? all->n : lists_search(all->time, 0, all->n, hi[i] + 1);
         return;
     }
     for (int64_t i = 0; i < m; i++) hi[i] = add_saturated(hi[i], 1);
     ranks_positions(all->time, all->n, m, hi);
-}
-
-#define RANKS_PREFETCH_HEAD 32
-#define RANKS_PREFETCH_BODY 16
-
-static inline void ranks_prefetch(const Ranks *all, const Probe *probe, int64_t i) {
-    if (i + RANKS_PREFETCH_HEAD >= probe->n) return;
-    int32_t head = probe->code[i + RANKS_PREFETCH_HEAD], body = probe->code[i + RANKS_PREFETCH_BODY];
-    if (head >= 0 && head < all->n_lists) __builtin_prefetch(all->lists + head);
-    if (body >= 0 && body < all->n_lists) {
-        const int32_t *row = all->row + all->lists[body].hint;
-        __builtin_prefetch(row - 1);
-        __builtin_prefetch(row + 15);
-    }
 }
 
 /* WINDOW looks at WIDTH rows from `at` on: how many lie before lo, and how many before hi.
@@ -146,7 +127,6 @@ static inline void ranks_prefetch(const Ranks *all, const Probe *probe, int64_t 
         int64_t n = out->n, i = cursor->probe, resume = cursor->position;                          \
         const int32_t *row = all->row;                                                             \
         for (; i < probe->n; i++) {                                                                \
-            ranks_prefetch(all, probe, i);                                                         \
             int32_t code = probe->code[i];                                                         \
             if (code < 0 || code >= all->n_lists) continue;                                        \
             RankList *list = all->lists + code;                                                    \
@@ -155,7 +135,7 @@ static inline void ranks_prefetch(const Ranks *all, const Probe *probe, int64_t 
             int found = resume != 0;                                                               \
             if (found) at = resume - 1;                                                            \
             else if (at > list->begin && row[at - 1] >= lo)                                        \
-                at = ranks_search_row(row, list->begin, at, lo);                                   \
+                at = ranks_search(row, list->begin, at, lo);                                   \
             resume = 0;                                                                            \
             while (at < end) {                                                                     \
                 int before, within;                                                                \
@@ -168,7 +148,7 @@ static inline void ranks_prefetch(const Ranks *all, const Probe *probe, int64_t 
                 WINDOW(row + at, end - at, lo, hi, before, within);                                \
                 if (!found) {                                                                      \
                     if (before == (WIDTH)) {                                                       \
-                        at = ranks_search_row(row, at + (WIDTH), end, lo);                         \
+                        at = ranks_search(row, at + (WIDTH), end, lo);                         \
                         list->hint = (int32_t)at;                                                  \
                         continue;                                                                  \
                     }                                                                              \
@@ -319,11 +299,11 @@ static inline void ranks_load(Ranks *all, const int32_t *code) {
     int32_t offset = 0;
     memset(all->lists, 0, (size_t)all->n_lists * sizeof(RankList));
     for (int64_t i = 0; i < all->n; i++)
-        if (code[i] >= 0) all->lists[code[i]].unused++;
+        if (code[i] >= 0) all->lists[code[i]].count++;
     for (int64_t c = 0; c < all->n_lists; c++) {
         RankList *list = all->lists + c;
         list->begin = list->end = list->hint = offset;
-        offset += list->unused;
+        offset += list->count;
     }
     for (int64_t i = 0; i < all->n; i++)
         if (code[i] >= 0) all->row[all->lists[code[i]].end++] = (int32_t)i;
