@@ -36,6 +36,12 @@ typedef struct {
     int64_t version; /* counts changes */
 } Blocks;
 
+/* How the content of blocks of whole rows begins: room for rows, and what is kept of them. */
+typedef struct {
+    int64_t room;
+    void *values;
+} Held;
+
 static inline void block_add(Block *block, int64_t time, int64_t row) {
     if (block->n == 0) {
         block->earliest = block->latest = time;

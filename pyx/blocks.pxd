@@ -21,6 +21,9 @@ cdef extern from "blocks.h" nogil:
         int64_t ordered
         int64_t version
         int64_t together
+    ctypedef struct Held:
+        int64_t room
+        void *values
     void block_add(Block *block, int64_t time, int64_t row)
 
 
@@ -56,3 +59,15 @@ cdef class BlockIndex(Index):
     cdef int add_block(self) except -1 nogil
     cdef void *new_content(self) except NULL nogil
     cdef void free_content(self, void *content) noexcept nogil
+
+
+cdef class RowIndex(BlockIndex):
+    cdef bint begun
+    cdef int64_t content_bytes
+    cdef int64_t row_bytes
+    cdef int64_t least_room
+    cdef int begin(
+        self, const int64_t[::1] start, const int32_t[::1] length, int64_t width
+    ) except -1
+    cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil
+    cdef int make_room(self, Block *block, int64_t more) except -1 nogil

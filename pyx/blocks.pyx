@@ -2,9 +2,11 @@
 
 Unchecked: enter through ``kernels.similarity``.
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, intptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memmove
+from libc.string cimport memmove, memset
+
+import numpy as np
 
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.index cimport Asker, Index, out_of_memory
@@ -132,3 +134,85 @@ cdef class BlockIndex(Index):
 
     cdef void free_content(self, void *content) noexcept nogil:
         pass
+
+
+cdef class RowIndex(BlockIndex):
+    """Whole rows in blocks, all but a few of one length: vectors, or bytes.
+
+    The content of a block begins with `Held`.  A subclass sets ``content_bytes`` and ``least_room``
+    when it is made, and ``row_bytes`` in `begin`.
+    """
+
+    def __dealloc__(self):
+        cdef int64_t b
+        for b in range(self.blocks.first, self.blocks.last):
+            self.free_content(self.blocks.content[b])
+
+    def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
+        """Add rows: ``records`` has their starts and lengths."""
+        cdef const int64_t[::1] start = records[0]
+        cdef const int32_t[::1] length = records[1]
+        cdef Blocks *all = self.blocks
+        cdef int64_t i, n = times.shape[0]
+        cdef Components row
+        if n and not self.begun:
+            self.begin(start, length, _usual(length))
+            self.begun = True
+        with nogil:
+            for i in range(n):
+                row.at = <const void *><intptr_t>start[i]
+                row.n = length[i]
+                self.make_room(self.room_for_one(), n - i)
+                if all.last - all.first > 1 and times[i] < all.block[all.last - 2].latest:
+                    all.ordered = False
+                self.put_row(row, times[i], rows[i])
+
+    cdef int begin(
+        self, const int64_t[::1] start, const int32_t[::1] length, int64_t width
+    ) except -1:
+        """The first rows say what all are about to be like; most of them are ``width`` long."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it begins")
+
+    cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil:
+        pass
+
+    cdef int make_room(self, Block *block, int64_t more) except -1 nogil:
+        """Blocks begin small: a live window may never fill one.  ``more``: rows at hand."""
+        cdef Held *content = <Held *>self.blocks.content[self.blocks.last - 1]
+        cdef int64_t room
+        cdef void *grown
+        if block.n < content.room:
+            return 0
+        room = max(2 * content.room, self.least_room)
+        while room < BLOCK_ROWS and room < block.n + more:
+            room *= 2
+        grown = realloc(content.values, room * self.row_bytes + 64)
+        if grown == NULL:
+            out_of_memory(b"rows of a block", room)
+        content.values = grown
+        memset(
+            <char *>grown + content.room * self.row_bytes, 0,
+            (room - content.room) * self.row_bytes,
+        )
+        self.held += (room - content.room) * self.row_bytes
+        content.room = room
+        return 0
+
+    cdef void *new_content(self) except NULL nogil:
+        cdef void *content = calloc(1, self.content_bytes)
+        if content == NULL:
+            out_of_memory(b"blocks of rows", 1)
+        self.held += self.content_bytes
+        return content
+
+    cdef void free_content(self, void *content) noexcept nogil:
+        self.held -= self.content_bytes + (<Held *>content).room * self.row_bytes
+        free((<Held *>content).values)
+        free(content)
+
+
+cdef int64_t _usual(const int32_t[::1] length):
+    """The most frequent length of a few hundred rows."""
+    few = np.asarray(length)[:: max(len(length) // 512, 1)]
+    lengths, counts = np.unique(few, return_counts=True)
+    return lengths[counts.argmax()]

@@ -3,39 +3,54 @@
 Unchecked: enter through ``kernels.images``.
 """
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint8_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import numpy as np
 
-from windjoin.pyx.blocks cimport Block, BlockIndex, Blocks
+from windjoin.pyx.blocks cimport Blocks, RowIndex
 from windjoin.pyx.index cimport Cursor, Pairs, Probe, out_of_memory
 from windjoin.pyx.measures cimport Components
 
 
+cdef extern from "<stdlib.h>" nogil:
+    void *aligned_alloc(size_t alignment, size_t size)
+
 cdef extern from "segments.h" nogil:
-    const int AT_ONCE, MOST_LAG
+    const int MOST_TOGETHER, MOST_LAG, LEAST_SIZE, MOST_SIZE, STEP_SIZE
+    ctypedef struct Looseness:
+        int64_t rest
+        int64_t spread
+    ctypedef struct Cut:
+        int64_t stride
+    ctypedef struct Asking:
+        pass
     ctypedef struct SegmentContent:
-        int64_t room
-        uint8_t *mean
+        pass
     ctypedef struct Segments:
         Blocks blocks
         int64_t width
-        int64_t stride
-        uint8_t *asking
+        Cut cut
+        uint8_t *means
+        Asking *asking
     int64_t unlike(const uint8_t *at, int64_t n, int64_t lag)
-    void segments_shape(Segments *s, int64_t width, int64_t lag)
+    int cut_shape(Cut *c, int64_t width, int64_t lag, int64_t size)
+    int64_t cut_bytes(const Cut *c)
+    void cut_free(Cut *c)
+    Looseness row_means(const Cut *c, const uint8_t *at, uint8_t *mean)
     int segments_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
     void segments_put(Segments *s, Components row, int64_t time, int64_t number)
 
 
-cdef int64_t SAMPLE = 16  # rows that say how channels lie
+cdef int64_t SAMPLE = 8  # rows that say how channels and segments lie
 
 
-cdef class ByteSegments(BlockIndex):
+cdef class ByteSegments(RowIndex):
     """Byte arrays; all but a few of one length."""
 
     cdef Segments all
+    cdef int64_t lag
+    cdef int64_t size
 
     def __cinit__(self):
         memset(&self.all, 0, sizeof(Segments))
@@ -43,15 +58,16 @@ cdef class ByteSegments(BlockIndex):
         self.all.blocks.ordered = True
         self.all.blocks.together = 1024
         self.blocks = &self.all.blocks
+        self.content_bytes = sizeof(SegmentContent)
+        self.least_room = 16
         self.serve = segments_serve
         self.state = &self.all
         self.binds = True
 
     def __dealloc__(self):
-        cdef int64_t b
-        for b in range(self.all.blocks.first, self.all.blocks.last):
-            self.free_content(self.all.blocks.content[b])
+        free(self.all.means)
         free(self.all.asking)
+        cut_free(&self.all.cut)
 
     @staticmethod
     def load(records, const int64_t[::1] times, int64_t first=0):
@@ -60,74 +76,65 @@ cdef class ByteSegments(BlockIndex):
         self.insert(records, times, np.arange(first, first + len(times)))
         return self
 
-    def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows: ``records`` has their starts and lengths."""
-        cdef const int64_t[::1] start = records[0]
-        cdef const int32_t[::1] length = records[1]
-        cdef int64_t i, n = times.shape[0]
-        cdef Components row
-        cdef Blocks *all = &self.all.blocks
-        if n == 0:
-            return
+    @property
+    def shape(self):
+        """(bytes between neighbours of a channel, bytes in a segment); None: not known yet."""
         if self.all.width < 0:
-            self._begin(start, length)
-        with nogil:
-            for i in range(n):
-                row.at = <const void *><intptr_t>start[i]
-                row.n = length[i]
-                self._room_for_means(self.room_for_one())
-                if all.last - all.first > 1 and times[i] < all.block[all.last - 2].latest:
-                    all.ordered = False
-                segments_put(&self.all, row, times[i], rows[i])
+            return None
+        return self.lag, self.size
 
-    cdef int _begin(self, const int64_t[::1] start, const int32_t[::1] length) except -1:
-        """The first rows say how long rows are, and how far apart like bytes lie."""
-        cdef int64_t n = start.shape[0], step, i, lag, best = 1
-        cdef int64_t apart[8]
-        lengths, counts = np.unique(np.asarray(length)[:: max(n // 512, 1)], return_counts=True)
-        cdef int64_t width = lengths[counts.argmax()]
-        step = max(n // SAMPLE, 1)
-        for lag in range(1, MOST_LAG + 1):
-            apart[lag] = 0
-            for i in range(0, n, step):
-                if length[i] == width:
-                    apart[lag] += unlike(<const uint8_t *><intptr_t>start[i], width, lag)
-            if 10 * apart[lag] < 9 * apart[best]:  # clearly more alike
-                best = lag
-        segments_shape(&self.all, width, best)
-        self.all.asking = <uint8_t *>calloc(AT_ONCE, self.all.stride + 64)
-        if self.all.asking == NULL:
-            out_of_memory(b"bytes of means", AT_ONCE * self.all.stride)
-        self.held += AT_ONCE * (self.all.stride + 64)
+    cdef int begin(
+        self, const int64_t[::1] start, const int32_t[::1] length, int64_t width
+    ) except -1:
+        """The first rows say how far apart like bytes lie, and how long they stay alike."""
+        cdef int64_t i, n = start.shape[0], step = max(n // SAMPLE, 1)
+        cdef list few = [start[i] for i in range(0, n, step) if length[i] == width]
+        self.lag = _channels(few, width)
+        self.size = self._longest(few, width)
+        self._shape(width, self.size)
+        self.row_bytes = self.all.cut.stride
+        self.all.means = <uint8_t *>calloc(MOST_TOGETHER, self.row_bytes + 1)
+        self.all.asking = <Asking *>aligned_alloc(64, MOST_TOGETHER * sizeof(Asking))
+        if self.all.means == NULL or self.all.asking == NULL:
+            out_of_memory(b"bytes of means", MOST_TOGETHER * self.row_bytes)
+        self.held += MOST_TOGETHER * (self.row_bytes + sizeof(Asking)) + cut_bytes(&self.all.cut)
+        self.all.width = width
         return 0
 
-    cdef int _room_for_means(self, Block *block) except -1 nogil:
-        """Blocks begin small: a live window may never fill one."""
-        cdef Blocks *all = &self.all.blocks
-        cdef SegmentContent *content = <SegmentContent *>all.content[all.last - 1]
-        cdef int64_t room, stride = self.all.stride
-        cdef void *grown
-        if block.n < content.room:
-            return 0
-        room = 2 * content.room if content.room else 16
-        grown = realloc(content.mean, room * stride + 64)
-        if grown == NULL:
-            out_of_memory(b"bytes of means", room * stride)
-        content.mean = <uint8_t *>grown
-        memset(content.mean + content.room * stride, 0, (room - content.room) * stride)
-        self.held += (room - content.room) * stride
-        content.room = room
+    cdef int _shape(self, int64_t width, int64_t size) except -1:
+        if not cut_shape(&self.all.cut, width, self.lag, size):
+            out_of_memory(b"bytes to cut rows in", width)
         return 0
 
-    cdef void *new_content(self) except NULL nogil:
-        cdef void *content = calloc(1, sizeof(SegmentContent))
-        if content == NULL:
-            out_of_memory(b"blocks of bytes", 1)
-        self.held += sizeof(SegmentContent)
-        return content
+    cdef int64_t _longest(self, list rows, int64_t width) except -1:
+        """The size of segments that costs least: bytes of means, and what they do not follow."""
+        cdef int64_t size
+        cdef dict spread = {}
+        for size in range(LEAST_SIZE, MOST_SIZE + 1, STEP_SIZE):
+            self._shape(width, size)
+            means = np.empty(self.all.cut.stride + 1, np.uint8)
+            spread[size] = self._spread(rows, means)
+        whole = max(spread.values()) or 1
+        return min(spread, key=lambda size: 1 / size + spread[size] / whole)
 
-    cdef void free_content(self, void *content) noexcept nogil:
-        cdef SegmentContent *own = <SegmentContent *>content
-        self.held -= sizeof(SegmentContent) + own.room * self.all.stride
-        free(own.mean)
-        free(own)
+    cdef int64_t _spread(self, list rows, uint8_t[::1] means) except -1:
+        cdef int64_t at, sum = 0
+        for at in rows:
+            sum += row_means(&self.all.cut, <const uint8_t *><intptr_t>at, &means[0]).spread
+        return sum
+
+    cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil:
+        segments_put(&self.all, row, time, number)
+
+
+cdef int64_t _channels(list rows, int64_t width):
+    """How far apart bytes lie that are most alike."""
+    cdef int64_t at, lag, best = 1
+    cdef int64_t apart[8]
+    for lag in range(1, MOST_LAG + 1):
+        apart[lag] = 0
+        for at in rows:
+            apart[lag] += unlike(<const uint8_t *><intptr_t>at, width, lag)
+        if 10 * apart[lag] < 9 * apart[best]:  # clearly more alike
+            best = lag
+    return best

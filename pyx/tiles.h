@@ -15,10 +15,10 @@
 #define TINY 1e-33
 
 typedef struct {
+    int64_t room;
+    float *values; /* [part of 32 rows][component][32] */
     Bits odd;
     float sure[BLOCK_ROWS], maybe[BLOCK_ROWS];
-    int64_t parts; /* of 32 rows, with room */
-    float *values; /* [part][component][32] */
 } TileContent;
 
 typedef struct {

@@ -165,43 +165,6 @@ def test_tiles_of_vectors_are_exact_at_the_threshold(name: str, width: int, dtyp
     check(measure <= limit, (a, b), value <= limit, live=True)
 
 
-@pytest.mark.parametrize("name", ["mean_abs_diff", "l1", "l2", "hamming", "hamming_bits"])
-@pytest.mark.parametrize("width", [5, 300])
-def test_sums_of_segments_never_lose_a_pair(name: str, width: int) -> None:
-    random = np.random.default_rng(width)
-    scenes = np.repeat(random.integers(0, 256, (6, width // 5)), 5, axis=1)
-    tables, images = [], []
-    for _ in range(2):
-        pixels = scenes[random.integers(0, 6, ROWS)] + random.integers(-20, 21, (ROWS, width))
-        images.append(np.clip(pixels, 0, 255).astype(np.uint8))
-        flat = pa.py_buffer(images[-1].tobytes())
-        column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), ROWS, [None, flat])
-        tables.append(pa.table({"t": times(random), "v": column}))
-    a, b = tables
-    total = np.zeros((ROWS, ROWS))
-    for k in range(width):
-        p, q = images[0][:, k : k + 1], images[1][:, k : k + 1].T
-        difference = p.astype(float) - q
-        if name == "hamming_bits":
-            total += np.bitwise_count(p ^ q)
-        elif name == "hamming":
-            total += p != q
-        else:
-            total += difference**2 if name == "l2" else np.abs(difference)
-    value = {"l2": np.sqrt(total), "mean_abs_diff": total / width}.get(name, total)
-    inside = in_windows(a, b)
-    s, u = streams(WINDOWS)
-    if name == "hamming_bits":
-        measure = wj.hamming(s["v"], u["v"], unit="bits")
-    else:
-        measure = getattr(wj, name)(s["v"], u["v"])
-    for share in (0.01, 0.15, 0.6):
-        limit = float(np.sort(value[inside])[int(share * inside.sum())])
-        check(measure <= limit, (a, b), value <= limit)
-        check(measure < limit, (a, b), value < limit)
-    check(measure <= limit, (a, b), value <= limit, live=True)
-
-
 def test_similarity_meets_equality_and_bands_and_three_streams() -> None:
     random = np.random.default_rng(11)
     tables = []
@@ -294,7 +257,7 @@ def test_of_a_slice_only_its_own_rows_are_read(column: Any) -> None:
 
 SCRIPT = """
 import numpy as np, zlib
-from tests import test_similarity_indexes as t
+from tests import test_images as images, test_similarity_indexes as t
 import windjoin as wj
 random = np.random.default_rng(3)
 s, u = t.streams(t.WINDOWS)
@@ -310,6 +273,10 @@ for domain in (30, 9000):
 a, b = (t.byte_table(random, 200, 600) for _ in range(2))
 for name, limit in (("l1", 9000), ("l2", 900), ("mean_abs_diff", 55)):
     found.append(t.batch(wj.join(s, u, on=getattr(wj, name)(s["v"], u["v"]) <= limit), a, b))
+for channels in (2, 3, 4):
+    made = [images.striped(random, 400, channels, 12, 1500) for _ in range(2)]
+    a, b = (t.stored(random, rows) for rows in made)
+    found.append(t.batch(wj.join(s, u, on=wj.l1(s["v"], u["v"]) <= 60000), a, b))
 print([len(pairs) for pairs in found], zlib.crc32(repr(found).encode()))
 """
 
@@ -318,7 +285,12 @@ def byte_table(random: Any, width: int, rows: int) -> pa.Table:
     """Byte arrays around few scenes."""
     scenes = random.integers(0, 256, (4, width))
     pixels = scenes[random.integers(0, 4, rows)] + random.integers(-50, 51, (rows, width))
-    images = np.clip(pixels, 0, 255).astype(np.uint8)
+    return stored(random, np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+def stored(random: Any, images: Any) -> pa.Table:
+    """Images as fixed-size binary."""
+    rows, width = images.shape
     buffers = [None, pa.py_buffer(images.tobytes())]
     column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), rows, buffers)
     return pa.table({"t": times(random, rows), "v": column})
