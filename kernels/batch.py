@@ -163,17 +163,11 @@ def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
     return Sorted(time, columns, keys, origin, wides, rows.wides)
 
 
-def _joined(parts: list[Output], pool: ThreadPoolExecutor) -> Output:
-    """The results of all parts in order: the first grows, the others are copied to its end."""
-    whole, *rest = parts
-    at = whole.widen(sum(len(part) for part in rest))
-    copies = []
+def _joined(parts: list[Output]) -> Output:
+    """The results of all parts."""
+    whole, *rest = sorted(parts, key=len, reverse=True)
     for part in rest:
-        columns = range(whole.n_columns)
-        copies += [pool.submit(whole.put, column, at, part) for column in columns]
-        at += len(part)
-    for copy in copies:
-        copy.result()
+        whole.append(part)
     return whole
 
 
@@ -208,7 +202,7 @@ class _Job:
             except BaseException:
                 self._stop()
                 raise
-            return _joined([future.result() for future in futures], pool)
+            return _joined([future.result() for future in futures])
 
     def _stop(self) -> None:
         with self.lock:

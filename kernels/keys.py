@@ -9,6 +9,7 @@ import numpy as np
 from windjoin.kernels.side import Table
 from windjoin.kernels.spec import I64, BytesColumn, JoinSpec
 from windjoin.pyx.keys import BytesSpace, KeySpace, encode_dense
+from windjoin.pyx.texts import encode_texts
 
 KeyColumns = Sequence[Sequence[I64 | BytesColumn]]
 
@@ -35,13 +36,14 @@ def encode_tables(spec: JoinSpec, tables: Sequence[Table], keys: KeyColumns) -> 
 
 
 def _encode(columns: list[Any], kind: str) -> tuple[list[Any], int]:
-    if kind == "int64":
-        lengths = sum(len(column) for column in columns)
-        filled = [column for column in columns if len(column)]
-        low = min((int(column.min()) for column in filled), default=0)
-        high = max((int(column.max()) for column in filled), default=-1)
-        if high - low <= 4 * lengths + 1024:  # close together: no dictionary needed
-            return [encode_dense(column, low) for column in columns], high - low + 1
-    space = new_space(kind)
+    if kind == "bytes":
+        return encode_texts(columns)
+    lengths = sum(len(column) for column in columns)
+    filled = [column for column in columns if len(column)]
+    low = min((int(column.min()) for column in filled), default=0)
+    high = max((int(column.max()) for column in filled), default=-1)
+    if high - low <= 4 * lengths + 1024:  # close together: no dictionary needed
+        return [encode_dense(column, low) for column in columns], high - low + 1
+    space = KeySpace()
     codes = [space.encode(column) for column in columns]
     return codes, space.n_codes

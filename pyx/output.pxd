@@ -1,10 +1,11 @@
 from libc.stdint cimport int64_t
 
 
-cdef extern from "memory.h" nogil:
+cdef extern from "pages.h" nogil:
     ctypedef struct Block:
-        void *data
+        char *data
         size_t bytes
+        size_t space
 
 
 cdef class Output:
@@ -15,3 +16,6 @@ cdef class Output:
     cdef int64_t room
     cdef int64_t held(self) noexcept
     cdef int reserve(self, int64_t n) except -1 nogil
+    cdef int _copy(self, Output part, int64_t first, int64_t rows) except -1
+    cdef int _grow(self, int64_t rows) except -1
+    cdef int _set_room(self) except -1

@@ -10,12 +10,15 @@ import numpy as np
 from windjoin.pyx.index cimport SLACK, out_of_memory
 
 
-cdef extern from "memory.h" nogil:
-    int block_grow(Block *block, size_t bytes)
-    void block_trim(Block *block, size_t used)
-    void block_free(Block *block)
-    int block_is_mapped(const Block *block)
-    const size_t MAPPED_FROM
+cdef extern from "pages.h" nogil:
+    const size_t PIECE
+    ctypedef struct Spare:
+        pass
+    int block_grow(Block *block, size_t bytes, Spare *spare)
+    void block_trim(Block *block, size_t used, Spare *spare)
+    void block_free(Block *block, Spare *spare)
+    int block_append(Block *block, Block *part)
+    size_t spare_release(Spare *spare)
 
 
 cnp.import_array()
@@ -23,52 +26,14 @@ cnp.import_array()
 cdef enum:
     FIRST_ROWS = 8192
     COPIED_ROWS = 4096  # a copy of so few rows is cheaper than an owner of their memory
-    MOST_SPARE = 32
-cdef size_t MOST_SPARE_BYTES = 256 << 20
-cdef Block spare[MOST_SPARE]  # mappings of results that are gone: their pages are there already
-cdef int n_spare = 0
-cdef size_t spare_bytes = 0
-
-
-cdef void _take_spare(Block *block) noexcept:
-    """The largest of the spare mappings, if there is one."""
-    global n_spare, spare_bytes
-    cdef int k, largest = 0
-    if n_spare == 0:
-        return
-    for k in range(n_spare):
-        if spare[k].bytes > spare[largest].bytes:
-            largest = k
-    block[0] = spare[largest]
-    spare_bytes -= block.bytes
-    n_spare -= 1
-    spare[largest] = spare[n_spare]
-
-
-cdef void _give(Block *block) noexcept:
-    global n_spare, spare_bytes
-    if (
-        block_is_mapped(block)
-        and n_spare < MOST_SPARE
-        and spare_bytes + block.bytes <= MOST_SPARE_BYTES
-    ):
-        spare[n_spare] = block[0]
-        spare_bytes += block.bytes
-        n_spare += 1
-        memset(block, 0, sizeof(Block))
-    else:
-        block_free(block)
+cdef int64_t ROWS_OF_A_PIECE = PIECE // sizeof(int64_t)
+cdef Spare spare  # of results that are gone; only with the GIL
+memset(&spare, 0, sizeof(Spare))
 
 
 def release():
     """Give the memory that is kept for the next results back to the system; how many bytes."""
-    global n_spare, spare_bytes
-    given = spare_bytes
-    while n_spare:
-        n_spare -= 1
-        block_free(&spare[n_spare])
-    spare_bytes = 0
-    return given
+    return spare_release(&spare)
 
 
 cdef class _Owner:
@@ -81,7 +46,7 @@ cdef class _Owner:
         PyBuffer_FillInfo(view, self, self.block.data, self.length, 0, flags)
 
     def __dealloc__(self):
-        _give(&self.block)
+        block_free(&self.block, &spare)
 
 
 cdef class Output:
@@ -95,7 +60,7 @@ cdef class Output:
     def __dealloc__(self):
         cdef int k
         for k in range(self.n_columns):
-            _give(&self.block[k])
+            block_free(&self.block[k], &spare)
 
     def __len__(self):
         return self.used
@@ -112,7 +77,7 @@ cdef class Output:
                 if self.used:
                     memcpy(cnp.PyArray_DATA(array), self.column[k], self.used * sizeof(int64_t))
             else:
-                block_trim(&self.block[k], self.used * sizeof(int64_t))
+                block_trim(&self.block[k], self.used * sizeof(int64_t), &spare)
                 owner = _Owner.__new__(_Owner)
                 owner.block = self.block[k]
                 owner.length = self.used * sizeof(int64_t)
@@ -132,54 +97,65 @@ cdef class Output:
             total += self.block[k].bytes
         return total
 
-    def widen(self, int64_t rows):
-        """Make place for ``rows`` more that `put` will bring."""
-        cdef int64_t first = self.used
-        with nogil:
-            self.reserve(rows)
-        self.used += rows
-        return first
+    def append(self, Output part):
+        """Take over the results of another output; their order changes.
 
-    def put(self, int column, int64_t at, Output part):
-        """Copy one column of another output to place ``at``; in any thread."""
-        if part.used:
-            with nogil:
-                memcpy(self.column[column] + at, part.column[column], part.used * sizeof(int64_t))
+        Its last rows fill the last piece of memory here; then its pieces can follow as they are.
+        """
+        cdef int64_t missing = (-self.used) & (ROWS_OF_A_PIECE - 1)
+        cdef int64_t moved = part.used - missing
+        cdef int k
+        if not self.block[0].space or moved < ROWS_OF_A_PIECE:
+            self._copy(part, 0, part.used)
+            return
+        self._copy(part, moved, missing)
+        for k in range(self.n_columns):
+            block_trim(&self.block[k], self.used * sizeof(int64_t), &spare)
+            block_trim(&part.block[k], moved * sizeof(int64_t), &spare)
+            if block_append(&self.block[k], &part.block[k]) == 0:
+                out_of_memory(b"results", moved)
+        self.used += moved
+        part.used = part.room = 0
+        self._set_room()
+
+    cdef int _copy(self, Output part, int64_t first, int64_t rows) except -1:
+        cdef int k
+        if rows == 0:
+            return 0
+        self.reserve(rows)
+        for k in range(self.n_columns):
+            memcpy(self.column[k] + self.used, part.column[k] + first, rows * sizeof(int64_t))
+        self.used += rows
+        return 0
 
     def discard(self):
-        """Give the memory back to the system at once: nobody will ask for these results."""
+        """Forget all results."""
         cdef int k
         for k in range(self.n_columns):
-            block_free(&self.block[k])
-            memset(&self.block[k], 0, sizeof(Block))
+            block_free(&self.block[k], &spare)
         self.used = self.room = 0
 
     cdef int reserve(self, int64_t n) except -1 nogil:
         """Room for ``n`` rows more, and for a vector behind them."""
-        cdef int64_t room = max(self.used + n, 2 * self.room, FIRST_ROWS)
-        cdef int k
-        if self.used + n <= self.room:
-            return 0
-        for k in range(self.n_columns):
-            if block_grow_from_spare(&self.block[k], (room + SLACK) * sizeof(int64_t)) == 0:
-                out_of_memory(b"results", room)
-            self.column[k] = <int64_t *>self.block[k].data
-        self.room = room
-        for k in range(self.n_columns):
-            self.room = min(self.room, <int64_t>(self.block[k].bytes // sizeof(int64_t)) - SLACK)
+        if self.used + n > self.room:
+            with gil:
+                self._grow(self.used + n)
         return 0
 
+    cdef int _grow(self, int64_t rows) except -1:
+        """A small block doubles, a large one takes as many pieces as it needs."""
+        cdef int64_t most = max(2 * self.room, FIRST_ROWS)
+        cdef int k
+        rows = max(rows, min(most, self.room + ROWS_OF_A_PIECE // 2)) + SLACK
+        for k in range(self.n_columns):
+            if block_grow(&self.block[k], rows * sizeof(int64_t), &spare) == 0:
+                out_of_memory(b"results", rows)
+        return self._set_room()
 
-cdef int block_grow_from_spare(Block *block, size_t bytes) noexcept nogil:
-    """Grow a block; one that becomes a mapping takes a spare one if there is any."""
-    cdef Block taken
-    memset(&taken, 0, sizeof(Block))
-    if bytes >= MAPPED_FROM and not block_is_mapped(block) and n_spare:
-        with gil:
-            _take_spare(&taken)
-        if taken.data != NULL:
-            if block.data != NULL:
-                memcpy(taken.data, block.data, block.bytes)
-                block_free(block)
-            block[0] = taken
-    return block_grow(block, bytes)
+    cdef int _set_room(self) except -1:
+        cdef int k
+        self.room = self.block[0].bytes // sizeof(int64_t) - SLACK
+        for k in range(self.n_columns):
+            self.column[k] = <int64_t *>self.block[k].data
+            self.room = min(self.room, <int64_t>(self.block[k].bytes // sizeof(int64_t)) - SLACK)
+        return 0
