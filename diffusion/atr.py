@@ -21,7 +21,6 @@ which takes effect where the plan ends, never concerns a row that was already ro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 from windjoin.diffusion.errors import RoutingError
@@ -29,6 +28,7 @@ from windjoin.diffusion.load import Host, Usage, Weights
 from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
 from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
+from windjoin.pyx.tasks import TaskTable
 
 MARK_BITS = 62  # marks fit a signed 64-bit word
 MOST_ROWS = float(1 << 32)  # that one task counts for, however long its windows are
@@ -42,7 +42,9 @@ class Task(NamedTuple):
     mark: int  # number of its bit
     low: tuple[int, ...]
     high: tuple[int, ...]
-    end: int  # no row at or after it belongs here: the greatest of `high`
+
+
+Wanted = tuple[tuple[Part, ...], tuple[int, ...], int]  # parts, their hosts, time in all of them
 
 
 class ATR(Router):
@@ -75,7 +77,7 @@ class ATR(Router):
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
         self.adapt = adapt
         self.master = self.best_master() if master is None else self._checked(master)
-        self.tasks: list[Task] = []
+        self._table = TaskTable(len(self.profiles), Part)
         self.mark = 0
         self.floors = [NEVER] * len(self.profiles)
         self._begin = NEVER  # no row is older: the first border
@@ -84,7 +86,8 @@ class ATR(Router):
         self._placed = [NEVER] * len(self.profiles)  # rows of the stream before this are placed
         self._mark_free_from = {0: NEVER}  # bit -> when no row with it can be reached any more
         self._climber = HillClimber.around(segment_length)
-        self._answers: dict[Segment, Placement] = {}  # of the present border
+        self._answers: dict[Segment, tuple[Placement, tuple[int, ...]]] = {}  # of this border
+        self._order_of: dict[tuple[int, int], tuple[int, ...]] = {}  # by stream and master
 
     # -- the choice of master and of segment length --------------------------------------------
 
@@ -156,21 +159,7 @@ class ATR(Router):
 
     def place(self, segment: Segment) -> Placement:
         """To the host of every task whose box the segment meets."""
-        answer = self._answers.get(segment)
-        if answer is None:
-            self._check_segment(segment)
-            stream, start, stop = segment.stream, segment.start, segment.stop
-            self._plan(start, stop + self.windows[stream])
-            if start < self._begin:
-                raise RoutingError(
-                    f"segment [{start}, {stop}) of stream {self.profiles[stream].name!r} starts "
-                    f"before the first border, {self._begin}"
-                )
-            answer = self._answers[segment] = Placement(self._parts(stream, start, stop))
-            self._placed[stream] = max(self._placed[stream], stop)
-            self._count(segment, answer)
-            self.counters.visits += len(answer.hosts)
-        return answer
+        return (self._answers.get(segment) or self._answer(segment))[0]
 
     def path(self, segment: Segment) -> Path:
         """One hop: wherever the row is stored, over all other streams, the master first.
@@ -178,14 +167,36 @@ class ATR(Router):
         A follower's row visits many hosts.  Of the master each holds its own segments only, of the
         other followers all hold the same: probing those first would do the same work at every host.
         """
-        placement = self.place(segment)
-        order = sorted(self._others(segment.stream), key=lambda stream: stream != self.master)
-        return Path((Hop(tuple(order), placement.hosts, {}, placement.parts),))
+        placement, hosts = self._answers.get(segment) or self._answer(segment)
+        way = segment.stream, self.master
+        order = self._order_of.get(way)
+        if order is None:
+            others = self._others(segment.stream)
+            order = tuple(sorted(others, key=lambda stream: stream != self.master))
+            self._order_of[way] = order
+        return Path((Hop(order, hosts, {}, placement.parts),))
+
+    def _answer(self, segment: Segment) -> tuple[Placement, tuple[int, ...]]:
+        """The placement and its hosts, for the first time."""
+        self._check_segment(segment)
+        stream, start, stop = segment.stream, segment.start, segment.stop
+        self._plan(start, stop + self.windows[stream])
+        if start < self._begin:
+            raise RoutingError(
+                f"segment [{start}, {stop}) of stream {self.profiles[stream].name!r} starts "
+                f"before the first border, {self._begin}"
+            )
+        parts, hosts, covered = self._parts(stream, start, stop)
+        answer = self._answers[segment] = Placement(parts), hosts
+        self._placed[stream] = max(self._placed[stream], stop)
+        self._count(segment, covered)
+        self.counters.visits += len(hosts)
+        return answer
 
     def expire(self, watermark: int) -> None:
         """Forget tasks that no row to come belongs to."""
         super().expire(watermark)
-        self.tasks = [task for task in self.tasks if task.end > watermark]
+        self._table.expire(watermark)
         self._cuts = [cut for cut in self._cuts if cut > watermark]
 
     def remove_host(self, number: int, *, lost: bool) -> tuple[Move, ...]:
@@ -197,7 +208,7 @@ class ATR(Router):
         for position, task in enumerate(self.tasks):
             if task.host == number:
                 rehomed = task._replace(host=self._assign(task.low, task.high))
-                self.tasks[position] = rehomed
+                self._table.rehome(position, rehomed.host)
                 moves += self._refill(rehomed)
         self._answers.clear()
         self.counters.moves += len(moves)
@@ -205,19 +216,19 @@ class ATR(Router):
 
     def describe(self) -> Description:
         """Tasks, marks in use and equation 2."""
-        live = {task.mark for task in self.tasks}
+        tasks = self.tasks
         return Description(
             self.name,
             self.exact,
             tuple(host.number for host in self.book.hosts),
-            entries=len(self.tasks),
-            state_bytes=len(self.tasks) * 8 * (2 + 2 * len(self.profiles)),
+            entries=len(tasks),
+            state_bytes=len(tasks) * 8 * (2 + 2 * len(self.profiles)),
             counters=self.counters,
             expected_overhead=self.overhead(self.master),
             details={
                 "master": self.profiles[self.master].name,
                 "segment_length": self.segment_length,
-                "marks_in_use": len(live),
+                "marks_in_use": len({task.mark for task in tasks}),
                 "planned": self.planned,
             },
         )
@@ -236,7 +247,7 @@ class ATR(Router):
             "placed": list(self._placed),
             "marks": sorted([mark, free] for mark, free in self._mark_free_from.items()),
             "climber": self._climber.state(),
-            "tasks": [[t.host, t.mark, list(t.low), list(t.high)] for t in self.tasks],
+            "tasks": self._table.dump(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -249,12 +260,22 @@ class ATR(Router):
         self._mark_free_from = dict(state["marks"])
         self._climber = HillClimber.from_state(state["climber"])
         self.tasks = [
-            Task(host, mark, tuple(low), tuple(high), max(high))
-            for host, mark, low, high in state["tasks"]
+            Task(host, mark, tuple(low), tuple(high)) for host, mark, low, high in state["tasks"]
         ]
         self._answers.clear()
 
     # -- planning ------------------------------------------------------------------------------
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All tasks that have not ended, in the order they were assigned."""
+        return [Task(h, mark, tuple(low), tuple(high)) for h, mark, low, high in self._table.dump()]
+
+    @tasks.setter
+    def tasks(self, tasks: Sequence[Task]) -> None:
+        self._table.clear()
+        for task in tasks:
+            self._table.add(*task)
 
     def _plan(self, start: int, until: int) -> None:
         """Assign the master's segments that start before ``until``."""
@@ -284,11 +305,12 @@ class ATR(Router):
 
     def _switch_host(self, low: Sequence[int], high: Sequence[int]) -> int:
         """The host of the last old segment, unless it is leaving."""
-        last = self.tasks[-1].host if self.tasks else None
+        tasks = self.tasks
+        last = tasks[-1].host if tasks else None
         return last if last in self.book.open_hosts else self._assign(low, high)
 
     def _add_task(self, host: int, mark: int, low: Sequence[int], high: Sequence[int]) -> None:
-        self.tasks.append(Task(host, mark, tuple(low), tuple(high), max(high)))
+        self._table.add(host, mark, low, high)
         free_from = max(high) + self.max_window
         self._mark_free_from[mark] = max(self._mark_free_from.get(mark, NEVER), free_from)
 
@@ -328,39 +350,8 @@ class ATR(Router):
 
     # -- answers -------------------------------------------------------------------------------
 
-    def _parts(self, stream: int, start: int, stop: int) -> tuple[Part, ...]:
-        whole: dict[int, int] = {}  # host -> marks of tasks that want all of the segment
-        pieces: dict[int, list[tuple[int, int, int]]] = {}  # of tasks that want some of it
-        for task in self.tasks:
-            host, low, high = task.host, task.low[stream], task.high[stream]
-            if low <= start and stop <= high:
-                whole[host] = whole.get(host, 0) | 1 << task.mark
-            elif low < stop and start < high:
-                piece = max(low, start), min(high, stop), 1 << task.mark
-                pieces.setdefault(host, []).append(piece)
-        for host in pieces.keys() & whole.keys():
-            pieces[host].append((start, stop, whole.pop(host)))
-        parts = [Part(host, start, stop, marks) for host, marks in whole.items()]
-        for host, some in pieces.items():
-            parts += _sweep(host, some)
-        parts.sort()
-        return tuple(parts)
+    def _parts(self, stream: int, start: int, stop: int) -> Wanted:
+        return self._table.parts(stream, start, stop)
 
     def _holds_work(self, number: int) -> bool:
-        return any(t.host == number and t.end > self.watermark for t in self.tasks)
-
-
-def _sweep(host: int, pieces: list[tuple[int, int, int]]) -> list[Part]:
-    """Disjoint parts with the marks of all pieces that cover them: a row goes to a host once."""
-    cuts = sorted({cut for low, high, _ in pieces for cut in (low, high)})
-    parts: list[Part] = []
-    for start, stop in pairwise(cuts):
-        marks = 0
-        for low, high, mark in pieces:
-            if low <= start and stop <= high:
-                marks |= mark
-        if marks and parts and parts[-1].stop == start and parts[-1].marks == marks:
-            parts[-1] = parts[-1]._replace(stop=stop)
-        elif marks:
-            parts.append(Part(host, start, stop, marks))
-    return parts
+        return self._table.ends_after(number, self.watermark)

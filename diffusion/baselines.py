@@ -42,7 +42,7 @@ class Single(Router):
         self._check_segment(segment)
         self._placed = max(self._placed, segment.stop)
         answer = Placement((Part(self.home, segment.start, segment.stop),))
-        self._count(segment, answer)
+        self._count(segment, segment.stop - segment.start)
         return answer
 
     def path(self, segment: Segment) -> Path:
@@ -120,7 +120,7 @@ class Random(Router):
             self.book.assign([host], rows=segment.rows + 1, bytes=segment.bytes, due=segment.stop)
             rows = self._rows[segment.stream]
             rows[host] = rows.get(host, 0) + segment.rows
-            self._count(segment, Placement((Part(host, segment.start, segment.stop),)))
+            self._count(segment, segment.stop - segment.start)
         return Placement((Part(host, segment.start, segment.stop),))
 
     def path(self, segment: Segment) -> Path:

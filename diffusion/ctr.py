@@ -101,7 +101,7 @@ class CTR(Router):
         hosts = self.table.place(stream, start, stop, copies)
         answer = Placement(tuple(map(Part, hosts, repeat(start), repeat(stop))))
         self.book.assign(hosts, rows=segment.rows + 1, bytes=segment.bytes, due=stop)
-        self._count(segment, answer)
+        self._count(segment, len(hosts) * (stop - start))
         self._nanoseconds += perf_counter_ns() - began
         return answer
 

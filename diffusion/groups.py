@@ -7,13 +7,23 @@ ever moves.  The caller computes the group of a row; the router says which host 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.load import Host, Weights
-from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
+from windjoin.diffusion.router import (
+    DEFAULT_MARKS,
+    Description,
+    Hop,
+    Move,
+    Part,
+    Path,
+    Placement,
+    Router,
+)
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
 
 
@@ -50,7 +60,8 @@ class Groups(Router):
         numbers = self.book.open_hosts
         self.owner = [numbers[group % len(numbers)] for group in range(group_count)]
         self._placed = NEVER
-        self._by_host: list[tuple[int, tuple[int, ...]]] = []  # derived from owner; empty: not yet
+        self._shares: dict[int, tuple[int, ...]] = {}  # derived from owner; empty: not yet
+        self._parts_of: tuple[int, int, tuple[Part, ...]] = (0, 0, ())  # those asked for last
 
     # -- who has what --------------------------------------------------------------------------
 
@@ -90,9 +101,8 @@ class Groups(Router):
     def path(self, segment: Segment) -> Path:
         """One hop, at the host of the row's group."""
         parts = self._parts(segment)
-        hosts = tuple(part.host for part in parts)
         self.counters.visits += 1
-        return Path((Hop(self._others(segment.stream), hosts, {}, parts),))
+        return Path((Hop(self._others(segment.stream), tuple(self._shares), {}, parts),))
 
     def add_host(self, host: Host) -> tuple[Move, ...]:
         """The new host gets its share of the groups, from those that have most."""
@@ -147,21 +157,26 @@ class Groups(Router):
         """The way back from `state`."""
         super().restore(state)
         self.owner, self._placed = list(state["owner"]), state["placed"]
-        self._by_host = []
+        self._shares = {}
 
     # -- helpers -------------------------------------------------------------------------------
 
     def _parts(self, segment: Segment) -> tuple[Part, ...]:
-        if not self._by_host:
+        start, stop = segment.start, segment.stop
+        if self._shares and self._parts_of[:2] == (start, stop):
+            return self._parts_of[2]
+        if not self._shares:
             held: dict[int, list[int]] = {}
             for group, host in enumerate(self.owner):
                 held.setdefault(host, []).append(group)
-            self._by_host = [(host, tuple(held[host])) for host in sorted(held)]
-        start, stop = segment.start, segment.stop
-        return tuple([Part(host, start, stop, groups=mine) for host, mine in self._by_host])
+            self._shares = {host: tuple(held[host]) for host in sorted(held)}
+        same = repeat(start), repeat(stop), repeat(DEFAULT_MARKS)
+        parts = tuple(map(Part, self._shares, *same, self._shares.values()))
+        self._parts_of = start, stop, parts
+        return parts
 
     def _hand_over(self, groups: tuple[int, ...], source: int | None, target: int) -> list[Move]:
-        self._by_host = []
+        self._shares = {}
         for group in groups:
             self.owner[group] = target
         if self._placed == NEVER:

@@ -8,7 +8,6 @@ not depend on the order of adding, hence a restored book decides as the saved on
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.segments import FOREVER
+from windjoin.pyx.work import WorkBook
 
 MAX_HOSTS = 4096
 
@@ -80,13 +80,8 @@ class LoadBook:
         self._usage: dict[int, Usage] = {}
         self._closed: set[int] = set()  # no new work: leaving
         self._open: list[int] = []  # the others, ascending
-        self._pending: deque[tuple[int, tuple[int, ...], int, int]] = deque()
-        self._rows = np.zeros(0, np.int64)  # in flight, per host number
-        self._bytes = np.zeros(0, np.int64)
-        self._overdue = np.zeros((0, 2), np.int64)  # the part of these that the next report covers
-        self._base = np.zeros(0)  # reported: equation 1
-        self._per_row = np.zeros(0)
-        self._per_byte = np.zeros(0)
+        self._numbers: tuple[int, ...] = ()
+        self._work = WorkBook()
         for host in hosts:
             self.add(host)
         if not self._hosts:
@@ -97,7 +92,12 @@ class LoadBook:
     @property
     def hosts(self) -> list[Host]:
         """All hosts that hold or may get work, by number."""
-        return [self._hosts[number] for number in sorted(self._hosts)]
+        return [self._hosts[number] for number in self._numbers]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Their numbers, ascending; the same tuple as long as they are the same hosts."""
+        return self._numbers
 
     @property
     def open_hosts(self) -> list[int]:
@@ -107,7 +107,7 @@ class LoadBook:
     @property
     def size(self) -> int:
         """One more than the highest host number seen: the length of all per-host arrays."""
-        return len(self._rows)
+        return self._work.size
 
     def add(self, host: Host) -> None:
         """A host joins."""
@@ -118,12 +118,14 @@ class LoadBook:
         if min(host.cpu, host.memory, host.network) <= 0:
             raise RoutingError(f"host {host.number} has a capacity that is not positive: {host}")
         if host.number >= self.size:
-            self._resize(host.number + 1)
+            self._work.grow(host.number + 1)
         self._hosts[host.number] = host
         self._closed.discard(host.number)
         self._reopen()
-        self._overdue[host.number] = self._head_start(host)
-        self._rows[host.number], self._bytes[host.number] = self._overdue[host.number]
+        weights = self.weights
+        per_row = weights.cpu / (host.cpu * self.span)
+        per_byte = weights.memory / host.memory + weights.network / (host.network * self.span)
+        self._work.start(host.number, *self._head_start(host), per_row, per_byte)
         self._rebase(host.number, Usage())
 
     def require(self, number: int) -> Host:
@@ -143,48 +145,42 @@ class LoadBook:
     def remove(self, number: int) -> None:
         """The host is gone."""
         self.require(number)
-        self._covered(FOREVER, [number])
+        self._work.cover(FOREVER, [number])
         del self._hosts[number]
         self._closed.discard(number)
         self._usage.pop(number, None)
         self._reopen()
-        self._base[number] = np.inf
+        self._work.set_base(number, np.inf)
 
     # -- how loaded --------------------------------------------------------------------------
 
     def assign(self, hosts: Iterable[int], *, rows: int, bytes: int, due: int) -> None:
         """Every one of ``hosts`` gets that much work, which its usage shows from ``due`` on."""
-        targets = tuple(hosts)
-        for host in targets:
-            self._rows[host] += rows
-            self._bytes[host] += bytes
-        self._pending.append((due, targets, rows, bytes))
+        self._work.assign(tuple(hosts), rows, bytes, due)
 
     def report(self, usage: Mapping[int, Usage], *, now: int) -> None:
         """Hosts said what they use; work of theirs that was due by ``now`` is part of it."""
         for number, used in usage.items():
             self.require(number)
-            if min(used.cpu, used.memory, used.network) < 0:
+            if used.cpu < 0 or used.memory < 0 or used.network < 0:
                 raise RoutingError(f"host {number} reports a negative usage: {used}")
         for number, used in usage.items():
             self._rebase(number, used)
-        self._covered(now, usage.keys())
+        self._work.cover(now, usage)
 
     def settle(self, now: int) -> None:
         """Work due by ``now`` need not be kept apart any more: the next report covers all of it."""
-        while self._pending and self._pending[0][0] <= now:
-            _, targets, rows, n_bytes = self._pending.popleft()
-            for host in targets:
-                self._overdue[host, 0] += rows
-                self._overdue[host, 1] += n_bytes
+        self._work.settle(now)
 
     def loads(self) -> NDArray[np.float64]:
         """Equation 1 per host number, work in flight included; infinite where there is no host."""
-        return self._base + self._rows * self._per_row + self._bytes * self._per_byte
+        return self._work.loads()
 
     def least_loaded(self, count: int) -> list[int]:
         """Up to ``count`` open hosts, least loaded first, ties to the lowest number."""
         hosts = self.open_hosts
+        if count == 1:
+            return [self._work.least(hosts)]
         return [hosts[i] for i in np.argsort(self.loads()[hosts], kind="stable")[:count].tolist()]
 
     # -- plain data --------------------------------------------------------------------------
@@ -197,8 +193,8 @@ class LoadBook:
             "hosts": [[h.number, h.cpu, h.memory, h.network] for h in self.hosts],
             "usage": [[n, u.cpu, u.memory, u.network] for n, u in sorted(self._usage.items())],
             "closed": sorted(self._closed),
-            "overdue": self._overdue.tolist(),
-            "pending": [[due, list(hosts), r, b] for due, hosts, r, b in self._pending],
+            "overdue": self._work.dump(),
+            "pending": [[due, list(hosts), r, b] for due, hosts, r, b in self._work.pending],
             "size": self.size,
         }
 
@@ -207,13 +203,12 @@ class LoadBook:
         """The book that `state` described."""
         hosts = [Host(*values) for values in state["hosts"]]
         book = cls(hosts, span=state["span"], weights=Weights(*state["weights"]))
-        book._resize(state["size"])
+        book._work.grow(state["size"])
         for number, *values in state["usage"]:
             book._rebase(number, Usage(*values))
         book._closed = set(state["closed"])
         book._reopen()
-        book._overdue = np.array(state["overdue"], np.int64).reshape(-1, 2)
-        book._rows, book._bytes = book._overdue[:, 0].copy(), book._overdue[:, 1].copy()
+        book._work.fill(state["overdue"])
         for due, targets, rows, n_bytes in state["pending"]:
             book.assign(targets, rows=rows, bytes=n_bytes, due=due)
         return book
@@ -225,49 +220,21 @@ class LoadBook:
         others = [number for number in self._open if number != host.number]
         if not others:
             return 0, 0
-        least = min(others, key=lambda number: (self._overdue[number, 0], number))
+        least = min(others, key=lambda number: (self._work.overdue_of(number)[0], number))
         ratio = host.cpu / self._hosts[least].cpu
-        return int(self._overdue[least, 0] * ratio), int(self._overdue[least, 1] * ratio)
+        rows, n_bytes = self._work.overdue_of(least)
+        return int(rows * ratio), int(n_bytes * ratio)
 
     def _reopen(self) -> None:
-        self._open = sorted(self._hosts.keys() - self._closed)
-
-    def _resize(self, size: int) -> None:
-        more = size - self.size
-        self._rows = np.concatenate([self._rows, np.zeros(more, np.int64)])
-        self._bytes = np.concatenate([self._bytes, np.zeros(more, np.int64)])
-        self._overdue = np.concatenate([self._overdue, np.zeros((more, 2), np.int64)])
-        self._base = np.concatenate([self._base, np.full(more, np.inf)])
-        self._per_row = np.concatenate([self._per_row, np.zeros(more)])
-        self._per_byte = np.concatenate([self._per_byte, np.zeros(more)])
+        self._numbers = tuple(sorted(self._hosts))
+        self._open = [number for number in self._numbers if number not in self._closed]
 
     def _rebase(self, number: int, used: Usage) -> None:
         host, weights = self._hosts[number], self.weights
         self._usage[number] = used
-        self._base[number] = (
+        load = (
             weights.cpu * used.cpu / host.cpu
             + weights.memory * used.memory / host.memory
             + weights.network * used.network / host.network
         )
-        self._per_row[number] = weights.cpu / (host.cpu * self.span)
-        self._per_byte[number] = weights.memory / host.memory + weights.network / (
-            host.network * self.span
-        )
-
-    def _covered(self, now: int, reported: Iterable[int]) -> None:
-        """Take off what the usage of these hosts shows."""
-        done = set(reported)
-        for host in done:
-            self._rows[host] -= self._overdue[host, 0]
-            self._bytes[host] -= self._overdue[host, 1]
-            self._overdue[host] = 0
-        kept: deque[tuple[int, tuple[int, ...], int, int]] = deque()
-        for due, targets, rows, n_bytes in self._pending:
-            left = targets if due > now else tuple(h for h in targets if h not in done)
-            for host in targets:
-                if due <= now and host in done:
-                    self._rows[host] -= rows
-                    self._bytes[host] -= n_bytes
-            if left:
-                kept.append((due, left, rows, n_bytes))
-        self._pending = kept
+        self._work.set_base(number, load)

@@ -8,7 +8,7 @@ at any border, so no hop needs voids and every combination is completed once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from windjoin.diffusion.errors import RoutingError
@@ -16,8 +16,7 @@ from windjoin.diffusion.load import Host, Weights
 from windjoin.diffusion.ring_relocation import ring_order_after
 from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
 from windjoin.diffusion.segments import FOREVER, NEVER, Segment, StreamProfile
-
-Held = tuple[int, int, int]  # host, start, stop: rows of a stream in [start, stop)
+from windjoin.pyx.aging import AgingRows
 
 
 class PSP(Router):
@@ -51,47 +50,52 @@ class PSP(Router):
             )
         self.relocation = relocation
         self.order = [host.number for host in hosts]  # head first
-        self.held: list[list[Held]] = [[] for _ in self.profiles]  # oldest first
+        self._rows = [AgingRows(Move) for _ in self.profiles]
+        self._paths: dict[int, Path] = {}  # by stream, for the hosts and profiles of `_paths_for`
+        self._paths_for: tuple[object, object] = (None, None)
+        self._set_slices()
 
     # -- the router's questions
 
     def advance(self, border: int) -> tuple[Move, ...]:
         """Pass on what has aged out of each slice."""
         super().advance(border)
-        return tuple(
-            move for stream in range(len(self.profiles)) for move in self._age(stream, border)
-        )
+        return self._settle(border, onward=True)
 
     def place(self, segment: Segment) -> Placement:
         """At the head."""
         self._check_segment(segment)
         head = self.order[0]
-        held = self.held[segment.stream]
-        placement = Placement((Part(head, segment.start, segment.stop),))
-        if not held or held[-1][2] < segment.stop:
-            _extend(held, (head, segment.start, segment.stop))
-            self._count(segment, placement)
+        if self._rows[segment.stream].add(head, segment.start, segment.stop):
+            self._count(segment, segment.stop - segment.start)
             self.book.assign([head], rows=segment.rows, bytes=segment.bytes, due=segment.stop)
-        return placement
+        return Placement((Part(head, segment.start, segment.stop),))
 
     def path(self, segment: Segment) -> Path:
         """All hosts, once for each other stream, smallest expected output first."""
         self._check_segment(segment)
-        mine = self.profiles[segment.stream]
+        hosts = self.book.numbers
+        if self._paths_for[0] is not hosts or self._paths_for[1] is not self.profiles:
+            self._paths, self._paths_for = {}, (hosts, self.profiles)
+        path = self._paths.get(segment.stream)
+        if path is None:
+            path = self._paths[segment.stream] = self._path(segment.stream, hosts)
+        self.counters.visits += len(path.hops) * len(hosts)
+        return path
+
+    def _path(self, stream: int, hosts: tuple[int, ...]) -> Path:
+        mine = self.profiles[stream]
         order = sorted(
-            self._others(segment.stream),
+            self._others(stream),
             key=lambda k: (mine.selectivity_with(k) * self.profiles[k].rows_in_window, k),
         )
-        hosts = tuple(host.number for host in self.book.hosts)
-        self.counters.visits += len(order) * len(hosts)
         return Path(tuple(Hop((k,), hosts) for k in order))
 
     def expire(self, watermark: int) -> None:
         """Forget ranges that no row to come can reach."""
         super().expire(watermark)
-        for stream, held in enumerate(self.held):
-            horizon = watermark - self.windows[stream]
-            held[:] = [(host, max(a, horizon), b) for host, a, b in held if b > horizon]
+        for rows, window in zip(self._rows, self.windows, strict=True):
+            rows.forget(watermark - window)
 
     # -- hosts come and go
 
@@ -100,6 +104,7 @@ class PSP(Router):
         super().add_host(host)
         if self.relocation == "passive":
             self.order.append(host.number)
+            self._set_slices()
             return ()
         return self._reorder([host.number], [])
 
@@ -114,60 +119,46 @@ class PSP(Router):
         return moves
 
     def _holds_work(self, number: int) -> bool:
-        return any(host == number for held in self.held for host, _, _ in held)
+        return any(rows.holds(number) for rows in self._rows)
 
     def _reorder(self, joining: Sequence[int], leaving: Sequence[int]) -> tuple[Move, ...]:
         self.order = ring_order_after(self.order, joining, leaving)
+        self._set_slices()
         self.counters.switches += 1
-        if self.border == NEVER:
-            return ()
-        return tuple(
-            move
-            for stream in range(len(self.profiles))
-            for move in self._take(stream, self._slices(stream, self.border))
-        )
+        return () if self.border == NEVER else self._settle(self.border, onward=False)
 
     # -- slices
 
-    def _slices(self, stream: int, now: int) -> list[Held]:
-        """The even slices of a stream at ``now``, in proportion to the hosts' cpu, oldest first."""
+    @property
+    def held(self) -> list[list[tuple[int, int, int]]]:
+        """By stream, (host, start, stop) of what is stored, oldest first."""
+        return [rows.dump() for rows in self._rows]
+
+    def _set_slices(self) -> None:
+        """Even slices, in proportion to the hosts' cpu."""
         speeds = [self.book.require(host).cpu for host in self.order]
-        total, reached, stop, slices = sum(speeds), 0.0, FOREVER, []
-        age = self.windows[stream] + 1
-        for host, speed in zip(self.order, speeds, strict=True):
-            reached += speed
-            start = now - -int(-age * reached // total) if host != self.order[-1] else NEVER
-            slices.append((host, start, stop))
-            stop = start
-        return slices[::-1]
+        total = sum(speeds)
+        for rows, window in zip(self._rows, self.windows, strict=True):
+            age, reached, ages = window + 1, 0.0, []
+            for speed in speeds:
+                reached += speed
+                ages.append(-int(-age * reached // total))
+            rows.set_slices(self.order, ages)
 
-    def _age(self, stream: int, now: int) -> list[Move]:
-        """Let rows move towards the tail as they age, never back to the head."""
-        rank = {host: at for at, host in enumerate(self.order)}
-        wanted: list[Held] = []
-        for host, target, low, high in _overlaps(self.held[stream], self._slices(stream, now)):
-            later = rank[target] >= rank[host]
-            _extend(wanted, (target if later else host, low, high))
-        return self._take(stream, wanted)
-
-    def _take(self, stream: int, wanted: Sequence[Held]) -> list[Move]:
-        """Hold the ranges as wanted from now on; return the moves that make it so."""
+    def _settle(self, now: int, *, onward: bool) -> tuple[Move, ...]:
+        """Everything to where its age belongs; ``onward``: but never back towards the head."""
         moves: list[Move] = []
-        renewed: list[Held] = []
-        for host, target, low, high in _overlaps(self.held[stream], wanted):
-            _extend(renewed, (target, low, high))
-            if target != host:
-                moves.append(Move(stream, low, high, host, target))
-        self.held[stream] = renewed
+        for stream, rows in enumerate(self._rows):
+            moves += rows.settle(stream, now, NEVER, FOREVER, onward)
         self.counters.moves += len(moves)
-        return moves
+        return tuple(moves)
 
     # -- figures and plain data
 
     def describe(self) -> Description:
         """Nothing is stored twice; the overhead is rows and state passed from host to host."""
         hosts = len(self.order)
-        entries = sum(len(held) for held in self.held)
+        entries = sum(map(len, self._rows))
         passed = sum(profile.rate for profile in self.profiles) * (hosts - 1)
         return Description(
             strategy=self.name,
@@ -191,26 +182,6 @@ class PSP(Router):
         """Become the router that ``state`` described."""
         super().restore(state)
         self.order = list(state["order"])
-        self.held = [[(h, a, b) for h, a, b in held] for held in state["held"]]
-
-
-def _overlaps(held: Sequence[Held], wanted: Sequence[Held]) -> Iterator[tuple[int, int, int, int]]:
-    """Every stretch that one range of each shares, as (holder, wanted holder, start, stop)."""
-    at = 0
-    for host, start, stop in held:
-        while at < len(wanted) and wanted[at][2] <= start:
-            at += 1
-        k = at
-        while k < len(wanted) and wanted[k][1] < stop:
-            target, low, high = wanted[k]
-            if low < high:
-                yield host, target, max(low, start), min(high, stop)
-            k += 1
-
-
-def _extend(held: list[Held], more: Held) -> None:
-    """Append a range, joined with the last one where they touch at one host."""
-    if held and held[-1][0] == more[0] and held[-1][2] == more[1]:
-        held[-1] = (more[0], held[-1][1], more[2])
-    else:
-        held.append(more)
+        self._set_slices()
+        for rows, held in zip(self._rows, state["held"], strict=True):
+            rows.fill(held)

@@ -320,10 +320,9 @@ class Router(ABC):
     def _others(self, stream: int) -> tuple[int, ...]:
         return tuple(k for k in range(len(self.profiles)) if k != stream)
 
-    def _count(self, segment: Segment, placement: Placement) -> None:
-        """Book a placement; rows of a part are estimated by its share of the segment."""
+    def _count(self, segment: Segment, covered: int) -> None:
+        """Book a placement; ``covered`` is the time of all its parts, rows go by their share."""
         length = segment.stop - segment.start
-        covered = sum(part.stop - part.start for part in placement.parts)
         self.counters.segments += 1
         self.counters.rows += segment.rows
         self.counters.copies += segment.rows * covered // length

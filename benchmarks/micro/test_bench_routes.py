@@ -15,10 +15,11 @@ from windjoin.diffusion.router import Router
 from windjoin.diffusion.segments import Segment, StreamProfile
 
 LENGTH = 1000
+STRATEGIES = ["ctr", "ctr-random", "atr", "psp", "groups", "random", "single"]
 AIM = {(8, 60): 15, (100, 60): 40, (256, 240): 80}
 
 
-@pytest.mark.parametrize("strategy", ["ctr", "ctr-random", "atr", "groups", "random", "single"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("hosts", "segments"), list(AIM))
 def test_route(benchmark: BenchmarkFixture, strategy: str, hosts: int, segments: int) -> None:
     selectivity = (0.001, 0.001, 0.001)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from windjoin.diffusion.atr import ATR, Task
+from windjoin.diffusion.atr import ATR, Task, Wanted
 from windjoin.diffusion.baselines import Single
 from windjoin.diffusion.ctr import CTR
 from windjoin.diffusion.groups import Groups
@@ -21,7 +21,8 @@ class NoLaterFollowers(ATR):
 
     def _add_segment(self, start: int, stop: int) -> None:
         super()._add_segment(start, stop)
-        self.tasks[-1] = self.tasks[-1]._replace(high=(stop,) * len(self.windows), end=stop)
+        *others, last = self.tasks
+        self.tasks = [*others, last._replace(high=(stop,) * len(self.windows))]
 
 
 class NoOlderFollowers(ATR):
@@ -29,8 +30,8 @@ class NoOlderFollowers(ATR):
 
     def _add_segment(self, start: int, stop: int) -> None:
         super()._add_segment(start, stop)
-        low = tuple(max(start, first) for first in self.tasks[-1].low)
-        self.tasks[-1] = self.tasks[-1]._replace(low=low)
+        *others, last = self.tasks
+        self.tasks = [*others, last._replace(low=tuple(max(start, first) for first in last.low))]
 
 
 class NoFloors(ATR):
@@ -125,12 +126,13 @@ class AtrLeavesTooEarly(ATR):
 class RowsSentOncePerTask(ATR):
     """A row goes to a host as often as tasks there ask for it."""
 
-    def _parts(self, stream: int, start: int, stop: int) -> tuple[Part, ...]:
-        return tuple(
+    def _parts(self, stream: int, start: int, stop: int) -> Wanted:
+        parts = tuple(
             Part(t.host, max(t.low[stream], start), min(t.high[stream], stop), 1 << t.mark)
             for t in self.tasks
             if max(t.low[stream], start) < min(t.high[stream], stop)
         )
+        return parts, Placement(parts).hosts, sum(part.stop - part.start for part in parts)
 
 
 # -- coordinated routing --------------------------------------------------------------------------
