@@ -6,219 +6,168 @@
  */
 #ifndef WINDJOIN_BITMAPS_H
 #define WINDJOIN_BITMAPS_H
-#include "groups.h"
-
-#define MOST_PLANES 31
-#define TOGETHER 2048 /* asking rows that go over a block while it is in cache, at most */
-
-typedef struct {
-    int64_t users;
-    int64_t n_own, n_shared; /* n_shared: a power of two */
-    int64_t n_codes;
-    int32_t own[]; /* by code: its lane, -1: a shared one */
-} Lanes;
+#include "asking.h"
 
 typedef struct {
     Lanes *lanes;
-    int64_t exact; /* no shared lane is in use */
-    Bits *lane;    /* n_own + n_shared, and an empty one at the end */
+    int64_t exact;     /* no shared lane is in use */
+    int64_t ascending; /* times never fall */
+    Bits *lane;        /* n_own + n_shared, and an empty one at the end */
 } SetContent;
 
 typedef struct {
     Blocks blocks;
     int weighted;
-    int32_t *lane_of; /* of the items of TOGETHER rows */
-    int64_t room;
+    Asked *asked;
 } Bitmaps;
-
-static inline int64_t n_lanes(const Lanes *l) { return l->n_own + l->n_shared; }
-
-static inline int32_t lane_of(const Lanes *l, int32_t code) {
-    if (code < l->n_codes && l->own[code] >= 0) return l->own[code];
-    uint64_t hash = (uint64_t)code * 0x9E3779B97F4A7C15u >> 32;
-    return (int32_t)(l->n_own + (int64_t)(hash & (uint64_t)(l->n_shared - 1)));
-}
 
 static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
     return b->weighted ? WEIGHTED_CODES(row.at, row.n) : (const int32_t *)row.at;
 }
 
-#define PARTS (int)(sizeof(Bits) / sizeof(VECTOR))
-#define FROM_BITS(b, part) LOAD((const VECTOR *)(b) + part)
-#define TO_BITS(b, part, v) STORE((VECTOR *)(b) + part, v)
-
-#ifdef WINDJOIN_X86
-#define COUNT count_avx512
-#define TARGET TARGET_AVX512
-#define VECTOR __m512i
-#define LOAD _mm512_load_si512
-#define STORE _mm512_store_si512
-#define OR _mm512_or_si512
-#define AND _mm512_and_si512
-#define XOR _mm512_xor_si512
-#define SUM3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
-#define CARRY3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0xE8)
-#define FULL _mm512_set1_epi64(-1)
-#define EMPTY _mm512_setzero_si512()
-#define NONZERO(a) (_mm512_test_epi64_mask(a, a) != 0)
-#include "count.inc"
-#undef COUNT
-#undef TARGET
-#undef VECTOR
-#undef LOAD
-#undef STORE
-#undef OR
-#undef AND
-#undef XOR
-#undef SUM3
-#undef CARRY3
-#undef FULL
-#undef EMPTY
-#undef NONZERO
-
-#define SUM3(a, b, c) XOR(XOR(a, b), c)
-#define CARRY3(a, b, c) OR(AND(a, b), AND(c, XOR(a, b)))
-#define COUNT count_avx2
-#define TARGET TARGET_AVX2
-#define VECTOR __m256i
-#define LOAD _mm256_load_si256
-#define STORE _mm256_store_si256
-#define OR _mm256_or_si256
-#define AND _mm256_and_si256
-#define XOR _mm256_xor_si256
-#define FULL _mm256_set1_epi64x(-1)
-#define EMPTY _mm256_setzero_si256()
-#define NONZERO(a) (!_mm256_testz_si256(a, a))
-#include "count.inc"
-#undef COUNT
-#undef TARGET
-#undef VECTOR
-#undef LOAD
-#undef STORE
-#undef OR
-#undef AND
-#undef XOR
-#undef FULL
-#undef EMPTY
-#undef NONZERO
-#else
-#define SUM3(a, b, c) XOR(XOR(a, b), c)
-#define CARRY3(a, b, c) OR(AND(a, b), AND(c, XOR(a, b)))
-#endif
-
-#define COUNT count_plain
-#define TARGET
-#define VECTOR uint64_t
-#define LOAD(p) (*(p))
-#define STORE(p, v) (*(p) = (v))
-#define OR(a, b) ((a) | (b))
-#define AND(a, b) ((a) & (b))
-#define XOR(a, b) ((a) ^ (b))
-#define FULL (~(uint64_t)0)
-#define EMPTY ((uint64_t)0)
-#define NONZERO(a) ((a) != 0)
-#include "count.inc"
-
-/* Rows with at least k of the lanes, and whether there are any; m is a multiple of 4. */
-static inline int count_lanes(const Bits *bits, const int32_t *lane, int64_t m, int64_t k, Bits *out) {
-#ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) return count_avx512(bits, lane, m, k, out);
-    if (isa_level() == ISA_AVX2) return count_avx2(bits, lane, m, k, out);
-#endif
-    return count_plain(bits, lane, m, k, out);
-}
-
-/* The greatest measure that a set of n items can have with any other, `common` items in common. */
-static inline double most_similar(const Measure *m, int64_t n, int64_t common) {
-    switch (m->measure) {
-    case OVERLAP: return (double)common;
-    case JACCARD: return (double)common / (double)n;
-    case CONTAINMENT: return m->turned ? 1.0 : (double)common / (double)n;
-    case COSINE_SETS: return (double)common / sqrt((double)(n * common));
-    default: return INFINITY;
-    }
-}
-
-/* How many items a row must share with a set of n to pass; 0: none can. */
-static inline int64_t items_needed(const Measure *m, int64_t n) {
-    for (int64_t common = 1; common <= n; common++) {
-        double best = most_similar(m, n, common);
-        if (best == INFINITY || passes(m, best)) return common;
-    }
-    return 0;
-}
-
-/* Whether the number of common items alone decides. */
-static inline int count_decides(const Measure *m) {
-    return m->measure == OVERLAP || (m->measure == CONTAINMENT && !m->turned);
-}
-
-/* The lanes of asking rows [from, from + n), each padded to a multiple of 4 with the empty lane. */
-static inline void find_lanes(Bitmaps *all, const Part *p, const Lanes *lanes, int64_t from,
-                              int64_t n, int64_t *start) {
-    int64_t used = 0;
-    for (int64_t i = 0; i < n; i++) {
-        Components row = components(&p->measure.asking, p->answers[from + i].row);
-        const int32_t *codes = codes_of(all, row);
-        start[i] = used;
-        if (used + row.n + 4 > all->room) {
-            all->room = 2 * (used + row.n + 4);
-            all->lane_of = realloc(all->lane_of, (size_t)all->room * sizeof(int32_t));
-            if (!all->lane_of) no_memory("items", all->room);
+/* The lanes of all asking rows, and runs of those that ask for as many of as many. */
+static inline void find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes) {
+    Asked *q = all->asked;
+    Run *last = NULL;
+    q->lanes = lanes;
+    q->used = q->n_runs = 0;
+    for (int64_t i = 0; i < q->n; i++) {
+        const int32_t *codes = codes_of(all, components(&m->asking, q->row[i].row));
+        Run run = row_lanes(q, lanes, codes, q->row + i, (int)lanes->sharing);
+        if (!last || last->n == MOST_COUNTED || last->m != run.m || last->k != run.k || last->whole != run.whole) {
+            last = q->run + q->n_runs++;
+            *last = run;
+            last->first = i;
+            last->n = 0;
         }
-        for (int64_t k = 0; k < row.n; k++) all->lane_of[used++] = lane_of(lanes, codes[k]);
-        while (used & 3) all->lane_of[used++] = (int32_t)n_lanes(lanes);
+        last->n++;
     }
-    start[n] = used;
 }
 
-static inline void bitmaps_block(Bitmaps *all, Part *p, int64_t b, int64_t from, int64_t n,
-                                 const int64_t *start, const int64_t *needed) {
+/* Prepare a block to be counted. */
+static inline void begin_block(Bitmaps *all, const Measure *m, int64_t b) {
+    const SetContent *content = all->blocks.content[b];
+    if (content->lanes != all->asked->lanes) find_lanes(all, m, content->lanes);
+    if (all->asked->used > n_lanes(content->lanes)) fetch_lanes(content->lane, n_lanes(content->lanes));
+}
+
+/* Drop the rows of a block whose time does not fit; whether any is left. */
+static inline int keep_in_time(const Block *block, int ascending, int64_t lo, int64_t hi, Bits *bits) {
+    Bits fits;
+    int64_t from = 0, to = block->n;
+    if (!ascending) {
+        time_bits(block, lo, hi, &fits);
+        return bits_meet(bits, &fits);
+    }
+    for (int64_t length = lo > block->earliest ? to : 0; length > 0;) { /* the first at lo or later */
+        int64_t half = length >> 1;
+        if (block->time[from + half] < lo) from += half + 1, length -= half + 1;
+        else length = half;
+    }
+    for (int64_t length = hi < block->latest ? to : 0; length > 0;) { /* the first after hi */
+        int64_t half = length >> 1;
+        if (block->time[to - 1 - half] > hi) to -= half + 1, length -= half + 1;
+        else length = half;
+    }
+    for (int w = 0; w < WORDS; w++) fits.word[w] = first_bits(to - w * 64) & ~first_bits(from - w * 64);
+    return bits_meet(bits, &fits);
+}
+
+/* Rows of block b that a run of asking rows finds, in q->bits; one bit for each that finds any. */
+static inline uint64_t count_run(Bitmaps *all, const Part *p, int64_t b, const Run *run) {
     const Block *block = all->blocks.block[b];
     const SetContent *content = all->blocks.content[b];
-    int clear = content->exact && count_decides(&p->measure);
-    for (int64_t i = 0; i < n; i++) {
-        const Answer *a = p->answers + from + i;
-        if (b < a->first_block || b >= a->first_block + a->n_blocks) continue;
-        Bits maybe, fits, sure = {{0}};
-        if (!needed[i]) continue;
-        const int32_t *lane = all->lane_of + start[i];
-        if (!count_lanes(content->lane, lane, start[i + 1] - start[i], needed[i], &maybe)) continue;
-        if (!clear) {
-            if (!block_within(block, a->lo, a->hi)) {
-                time_bits(block, a->lo, a->hi, &fits);
-                bits_meet(&maybe, &fits);
-            }
-            decide(p, block, a->row, &maybe, &sure);
-            if (!bits_meet(&maybe, &sure)) continue;
+    Asked *q = all->asked;
+    int inside = block_within(block, q->lo, q->hi);
+    int clear = content->exact && run->whole && count_decides(&p->measure);
+    uint64_t any = count_lanes(content->lane, q->lane + run->at, run->m, run->n, run->k, q->bits);
+    if (inside && clear) return any;
+    for (uint64_t left = any; left; left &= left - 1) {
+        int64_t i = __builtin_ctzll(left);
+        const Asking *a = q->row + run->first + i;
+        int fits = b >= a->first_block && b < a->stop_block;
+        if (fits && !inside) fits = keep_in_time(block, (int)content->ascending, a->lo, a->hi, q->bits + i);
+        if (fits && !clear) {
+            Bits sure = {{0}};
+            decide(p, block, a->row, q->bits + i, &sure);
+            fits = bits_meet(q->bits + i, &sure);
         }
-        *answer_store(p, a, b) = maybe;
+        if (!fits) any &= ~((uint64_t)1 << i);
+    }
+    return any;
+}
+
+/* Compute answers that are kept. */
+static void bitmaps_fill(void *index, Part *p) {
+    Bitmaps *all = index;
+    Asked *q = all->asked;
+    for (int64_t from = p->filled; from < p->n_answers; from += TOGETHER) {
+        int64_t n = p->n_answers - from < TOGETHER ? p->n_answers - from : TOGETHER;
+        for (int64_t i = 0; i < n; i++) {
+            const Answer *a = p->answers + from + i;
+            q->given[i] = (Asking){a->row, a->lo, a->hi, a->first_block, a->first_block + a->n_blocks,
+                                   components(&p->measure.asking, a->row).n, 0, from + i};
+        }
+        put_in_order(q, &p->measure, n);
+        for (int64_t b = q->first_block; b < q->stop_block; b++) {
+            begin_block(all, &p->measure, b);
+            for (int64_t r = 0; r < q->n_runs; r++) {
+                uint64_t any = count_run(all, p, b, q->run + r);
+                for (; any; any &= any - 1) {
+                    int64_t i = __builtin_ctzll(any);
+                    const Answer *a = p->answers + q->row[q->run[r].first + i].answer;
+                    *answer_store(p, a, b) = q->bits[i];
+                }
+            }
+        }
     }
 }
 
-static void bitmaps_fill(void *index, Part *p) {
-    Bitmaps *all = index;
-    int64_t start[TOGETHER + 1], needed[TOGETHER];
-    for (int64_t from = p->filled; from < p->n_answers; from += TOGETHER) {
-        int64_t n = p->n_answers - from < TOGETHER ? p->n_answers - from : TOGETHER;
-        int64_t first = INT64_MAX, stop = 0;
-        const Lanes *lanes = NULL;
-        for (int64_t i = 0; i < n; i++) {
-            const Answer *a = p->answers + from + i;
-            needed[i] = items_needed(&p->measure, components(&p->measure.asking, a->row).n);
-            if (a->first_block < first) first = a->first_block;
-            if (a->first_block + a->n_blocks > stop) stop = a->first_block + a->n_blocks;
-        }
-        for (int64_t b = first; b < stop; b++) {
-            const SetContent *content = all->blocks.content[b];
-            if (content->lanes != lanes) find_lanes(all, p, lanes = content->lanes, from, n, start);
-            bitmaps_block(all, p, b, from, n, start, needed);
+/* Take probes from `from` on as rows that ask; the one after the last. */
+static inline int64_t ask_next(Bitmaps *all, const Part *p, const Probe *probe, int64_t from) {
+    Asked *q = all->asked;
+    int64_t n = probe->n - from < all->blocks.together ? probe->n - from : all->blocks.together;
+    for (int64_t i = 0; i < n; i++) {
+        Asking a = {probe->row[p->stream][from + i], probe->lo[from + i], probe->hi[from + i], 0, 0, 0, 0, 0};
+        a.first_block = blocks_between(&all->blocks, a.lo, a.hi, &a.stop_block);
+        a.items = components(&p->measure.asking, a.row).n;
+        q->given[i] = a;
+    }
+    put_in_order(q, &p->measure, n);
+    q->block = q->first_block - 1;
+    q->next = q->n_runs = 0;
+    return from + n;
+}
+
+/* Serve rows that ask once, for one measure: what they find is written at once. */
+static inline int serve_once(Bitmaps *all, const Part *p, const Probe *probe, Cursor *cursor, Pairs *out) {
+    Asked *q = all->asked;
+    if (!cursor->stop) {
+        q->n_runs = q->next = q->block = q->stop_block = 0;
+        q->hits.any = 0;
+        cursor->stop = 1; /* begun */
+    }
+    for (;;) {
+        if (q->hits.any) emit_hits(all->blocks.block[q->block], &q->hits, out);
+        if (q->hits.any) return 0;
+        if (q->next < q->n_runs) {
+            const Run *run = q->run + q->next++;
+            q->hits = (Hits){q->bits, q->bound + run->first, count_run(all, p, q->block, run)};
+        } else if (q->block + 1 < q->stop_block) {
+            begin_block(all, &p->measure, ++q->block);
+            q->next = 0;
+        } else if (cursor->probe < probe->n) {
+            cursor->probe = ask_next(all, p, probe, cursor->probe);
+        } else {
+            return 1;
         }
     }
 }
 
 static int bitmaps_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {
     Bitmaps *all = index;
+    Group *g = probe->asker;
+    if (g->n_parts == 1 && out->bound) return serve_once(all, g->part, probe, cursor, out);
     return serve_groups(&all->blocks, probe, cursor, out, bitmaps_fill, all);
 }
 
@@ -228,10 +177,11 @@ static inline void bitmaps_put(Bitmaps *all, Components row, int64_t time, int64
     const int32_t *codes = codes_of(all, row);
     uint64_t bit = (uint64_t)1 << (block->n & 63);
     for (int64_t k = 0; k < row.n; k++) {
-        int32_t lane = lane_of(content->lanes, codes[k]);
+        int64_t lane = lane_of(content->lanes, codes[k]);
         if (lane >= content->lanes->n_own) content->exact = 0;
         content->lane[lane].word[block->n >> 6] |= bit;
     }
+    content->ascending &= block->n == 0 || time >= block->time[block->n - 1];
     block_add(block, time, number);
     all->blocks.version++;
 }

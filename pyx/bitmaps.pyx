@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.sets``.
 """
-from libc.stdint cimport int32_t, int64_t, intptr_t
+from libc.stdint cimport int16_t, int32_t, int64_t, intptr_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -14,21 +14,26 @@ from windjoin.pyx.measures cimport Components
 
 
 cdef extern from "bitmaps.h" nogil:
+    const int TOGETHER
     ctypedef struct Lanes:
         int64_t users
         int64_t n_own
         int64_t n_shared
         int64_t n_codes
-        int32_t *own
+        int64_t sharing
+        int16_t *own
+    ctypedef struct Asked:
+        uint32_t *lane
+        int64_t room
     ctypedef struct SetContent:
         Lanes *lanes
         int64_t exact
+        int64_t ascending
         Bits *lane
     ctypedef struct Bitmaps:
         Blocks blocks
         int weighted
-        int32_t *lane_of
-        int64_t room
+        Asked *asked
     int64_t n_lanes(const Lanes *l)
     const int32_t *codes_of(const Bitmaps *b, Components row)
     int bitmaps_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
@@ -40,7 +45,9 @@ cdef int64_t ALL_OWN = 1024  # items up to which every one owns a lane
 cdef int64_t OWN = 512  # lanes of the most popular items, where there are more
 cdef int64_t LEAST_SHARED = 1024
 cdef int64_t MOST_SHARED = 16384
-cdef int64_t LEARN_EVERY = 32  # blocks
+cdef int64_t LOOKED_AT = 4096  # rows of a first batch, before any is stored
+cdef int64_t LOOK_EVERY = 32  # blocks
+cdef double WORTH_IT = 1.2  # how much more often new own lanes must be used to replace the old
 
 
 cdef class SetBitmaps(BlockIndex):
@@ -48,28 +55,37 @@ cdef class SetBitmaps(BlockIndex):
 
     cdef Bitmaps all
     cdef Lanes *lanes  # of blocks to come
-    cdef object counts  # how often each code was seen lately
-    cdef int64_t since  # blocks made since the lanes were last learned
-    cdef int64_t rows, items
+    cdef object counts  # int32, how often each code was seen lately
+    cdef object popular  # codes that own a lane, in the order of their lanes
+    cdef int64_t codes  # that were seen lately
+    cdef int64_t since  # blocks made since the counts were last looked at
+    cdef int64_t rows, items  # seen lately
     cdef readonly int64_t learned  # times
 
     def __cinit__(self, bint weighted):
         memset(&self.all, 0, sizeof(Bitmaps))
         self.all.weighted = weighted
         self.all.blocks.ordered = True
-        self.all.blocks.together = 256
+        self.all.blocks.together = TOGETHER
+        self.all.asked = <Asked *>aligned_alloc(64, sizeof(Asked))
+        if self.all.asked == NULL:
+            out_of_memory(b"rows that ask", TOGETHER)
+        memset(self.all.asked, 0, sizeof(Asked))
         self.blocks = &self.all.blocks
         self.serve = bitmaps_serve
         self.state = &self.all
         self.binds = True
-        self.counts = np.zeros(64, np.int64)
+        self.counts = np.zeros(64, np.int32)
+        self.popular = np.zeros(0, np.int64)
 
     def __dealloc__(self):
         cdef int64_t b
         for b in range(self.all.blocks.first, self.all.blocks.last):
             self.free_content(self.all.blocks.content[b])
         self._leave(self.lanes)
-        free(self.all.lane_of)
+        if self.all.asked != NULL:
+            free(self.all.asked.lane)
+        free(self.all.asked)
 
     @staticmethod
     def load(bint weighted, records, const int64_t[::1] times, int64_t first=0):
@@ -79,6 +95,11 @@ cdef class SetBitmaps(BlockIndex):
         return self
 
     @property
+    def nbytes(self):
+        own = sizeof(Asked) + 4 * self.all.asked.room + self.counts.nbytes + self.popular.nbytes
+        return self.held + 16 * self.blocks.room + own
+
+    @property
     def exact_blocks(self):
         """Share of the blocks in which every item owns a lane."""
         cdef int64_t b, exact = 0, n = self.all.blocks.last - self.all.blocks.first
@@ -86,24 +107,29 @@ cdef class SetBitmaps(BlockIndex):
             exact += (<SetContent *>self.all.blocks.content[b]).exact
         return exact / n if n else 1.0
 
+    @property
+    def owners(self):
+        """How many items own a lane, and which share of all items seen lately they are."""
+        seen = int(self.counts.sum())
+        return len(self.popular), int(self.counts[self.popular].sum()) / seen if seen else 0.0
+
     def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
         """Add rows: ``records`` has their starts and lengths."""
         cdef const int64_t[::1] start = records[0]
         cdef const int32_t[::1] length = records[1]
         cdef int64_t i = 0, n = times.shape[0], stop
         cdef Blocks *all = &self.all.blocks
+        if self.lanes == NULL and n:
+            self._count(start, length, 0, min(n, LOOKED_AT))
+            self._learn()
+            self._fade()
         while i < n:
-            stop = 512
-            if all.first < all.last and all.block[all.last - 1].n < 512:
-                stop -= all.block[all.last - 1].n
-            stop = min(i + stop, n)
-            # a first batch may be looked at further ahead than its first block
-            self._count(start, length, i, stop if self.lanes != NULL else min(n, 4096))
             if all.first == all.last or all.block[all.last - 1].n == 512:
-                if self.lanes == NULL or self.since >= LEARN_EVERY or self._outgrown():
-                    self._learn()
+                self._look()
                 self.add_block()
                 self.since += 1
+            stop = min(i + 512 - all.block[all.last - 1].n, n)
+            self._count(start, length, i, stop)
             self._put(start, length, times, rows, i, stop)
             i = stop
 
@@ -129,7 +155,7 @@ cdef class SetBitmaps(BlockIndex):
         cdef Components row
         cdef const int32_t *codes
         cdef int64_t k
-        cdef int64_t[::1] counts = self.counts
+        cdef int32_t[::1] counts = self.counts
         for i in range(i, stop):
             row.at = <const void *><intptr_t>start[i]
             row.n = length[i]
@@ -138,56 +164,77 @@ cdef class SetBitmaps(BlockIndex):
             self.items += row.n
             for k in range(row.n):
                 if codes[k] >= counts.shape[0]:
-                    self.counts = np.concatenate([self.counts, np.zeros(codes[k] + 1, np.int64)])
+                    self.counts = np.concatenate([self.counts, np.zeros(codes[k] + 1, np.int32)])
                     counts = self.counts
+                self.codes += counts[codes[k]] == 0
                 counts[codes[k]] += 1
         return 0
 
-    cdef bint _outgrown(self):
-        """Whether there are items without a lane that could all have one."""
-        return self.lanes.n_own < np.count_nonzero(self.counts) <= ALL_OWN
+    cdef int _fade(self) except -1:
+        """Let what was seen count half."""
+        self.counts >>= 1
+        self.codes = np.count_nonzero(self.counts)
+        self.rows = (self.rows + 1) // 2
+        self.items = (self.items + 1) // 2
+        self.since = 0
+        return 0
+
+    cdef int _look(self) except -1:
+        """Now and then, learn which items are popular, if other own lanes were used much more."""
+        cdef bint learn = self.lanes.n_own < self.codes <= ALL_OWN
+        learn |= self.codes > ALL_OWN and not self.lanes.sharing
+        if not learn and self.since < LOOK_EVERY:
+            return 0
+        if not learn and self.codes > ALL_OWN:
+            best = np.partition(self.counts, len(self.counts) - OWN)[-OWN:].sum()
+            learn = best > WORTH_IT * self.counts[self.popular].sum()
+        if learn:
+            self._learn()
+        self._fade()
+        return 0
 
     cdef int _learn(self) except -1:
         """Give the items that came most often lately a lane of their own."""
-        counts = self.counts
-        popular = np.flatnonzero(counts)
-        if len(popular) > ALL_OWN:
-            popular = np.sort(np.argpartition(-counts, OWN)[:OWN])
+        seen = np.flatnonzero(self.counts)
+        sharing = len(seen) > ALL_OWN
+        shared = 64
+        if sharing:
+            seen = np.argpartition(self.counts, len(self.counts) - OWN)[-OWN:]
             shared = LEAST_SHARED
             while shared < min(100 * self.items // max(self.rows, 1), MOST_SHARED):
                 shared *= 2
-        else:
-            shared = 64
-        own = np.full(len(counts), -1, np.int32)
-        own[popular] = np.arange(len(popular))
-        self.counts = counts // 2
+        self.popular = seen[np.argsort(-self.counts[seen], kind="stable")]
+        own = np.full(len(self.counts), -1, np.int16)
+        own[self.popular] = np.arange(len(seen))
         self.learned += 1
-        self.since = 0
-        self._use(own, len(popular), shared)
+        self._use(own, len(seen), shared, sharing)
         return 0
 
-    cdef int _use(self, const int32_t[::1] own, int64_t n_own, int64_t n_shared) except -1:
+    cdef int _use(
+        self, const int16_t[::1] own, int64_t n_own, int64_t n_shared, bint sharing
+    ) except -1:
         cdef int64_t i, n = own.shape[0]
         self._leave(self.lanes)
-        self.lanes = <Lanes *>malloc(sizeof(Lanes) + n * sizeof(int32_t))
+        self.lanes = <Lanes *>malloc(sizeof(Lanes) + n * sizeof(int16_t))
         if self.lanes == NULL:
             out_of_memory(b"items", n)
         self.lanes.users = 1
         self.lanes.n_own = n_own
         self.lanes.n_shared = n_shared
         self.lanes.n_codes = n
+        self.lanes.sharing = sharing
         for i in range(n):
             self.lanes.own[i] = own[i]
-        self.held += sizeof(Lanes) + n * <int64_t>sizeof(int32_t)
+        self.held += sizeof(Lanes) + n * <int64_t>sizeof(int16_t)
         # lanes that outgrow the first-level cache are best read for many probes at once
-        self.all.blocks.together = 256 if n_own + n_shared < 512 else 2048
+        self.all.blocks.together = TOGETHER if sharing else 256
         return 0
 
     cdef void _leave(self, Lanes *lanes) noexcept nogil:
         if lanes != NULL:
             lanes.users -= 1
             if lanes.users == 0:
-                self.held -= sizeof(Lanes) + lanes.n_codes * <int64_t>sizeof(int32_t)
+                self.held -= sizeof(Lanes) + lanes.n_codes * <int64_t>sizeof(int16_t)
                 free(lanes)
 
     cdef void *new_content(self) except NULL nogil:
@@ -201,6 +248,7 @@ cdef class SetBitmaps(BlockIndex):
             out_of_memory(b"bitmaps", size)
         memset(content.lane, 0, size)
         content.exact = 1
+        content.ascending = 1
         content.lanes = self.lanes
         self.lanes.users += 1
         self.held += sizeof(SetContent) + size

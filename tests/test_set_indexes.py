@@ -1,0 +1,116 @@
+"""The index of sets where only some of a row's items are counted, and as popularity drifts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import windjoin as wj
+from windjoin.pyx.bitmaps import SetBitmaps
+from windjoin.pyx.records import set_records
+
+from tests.similarity_paths import streams
+from tests.test_similarity_indexes import WINDOWS, check, matrix, times
+
+DOMAIN = 8000  # more items than lanes
+
+
+def near_duplicates(random: Any, size: int, rows: int = 700) -> pa.Table:
+    """Sets of about ``size`` items, copies of 30 with a twentieth of the items replaced."""
+    originals = np.random.default_rng(size).integers(0, DOMAIN, (30, size))
+    sets = originals[random.integers(0, 30, rows)]
+    sets = np.where(random.random(sets.shape) < 0.05, random.integers(0, DOMAIN, sets.shape), sets)
+    lengths = random.integers(9 * size // 10, size + 1, rows)
+    items = [row[:length].tolist() for row, length in zip(sets, lengths, strict=True)]
+    return pa.table({"t": times(random, rows), "v": pa.array(items, pa.list_(pa.int64()))})
+
+
+def similar(a: pa.Table, b: pa.Table) -> list[tuple[Any, Any]]:
+    """Conditions of high thresholds, and which pairs they hold for."""
+    x, y = matrix(a, DOMAIN), matrix(b, DOMAIN)
+    common, n, m = (x @ y.T).astype(int), x.sum(1)[:, None], y.sum(1)[None, :]
+    s, u = (stream["v"] for stream in streams(WINDOWS))
+    half = int(np.median(common[common > 2]))
+    return [
+        (wj.jaccard(s, u) >= 0.6, common / (n + m - common) >= 0.6),
+        (wj.jaccard(u, s) > 0.8, common / (n + m - common) > 0.8),
+        (wj.cosine_sets(s, u) >= 0.75, common / np.sqrt(n * m, dtype=float) >= 0.75),
+        (wj.containment(s, u) >= 0.9, common / n >= 0.9),
+        (wj.containment(u, s) >= 0.9, common / m >= 0.9),
+        (wj.overlap(s, u) >= half, common >= half),
+    ]
+
+
+@pytest.mark.parametrize("size", [9, 24, 400])
+def test_high_thresholds_equal_a_matrix_product(size: int) -> None:
+    random = np.random.default_rng(size)
+    a, b = (near_duplicates(random, size) for _ in range(2))
+    cases = similar(a, b)
+    for condition, holds in cases:
+        check(condition, (a, b), holds)
+    check(cases[0][0], (a, b), cases[0][1], live=True)
+
+
+SCRIPT = """
+import numpy as np, zlib
+from tests import test_set_indexes as t
+from tests.similarity_paths import batch, streams
+import windjoin as wj
+random = np.random.default_rng(8)
+found = []
+for size in (6, 30):
+    a, b = (t.near_duplicates(random, size) for _ in range(2))
+    for condition, _ in t.similar(a, b):
+        found.append(batch(wj.join(*streams(t.WINDOWS), on=condition), a, b))
+print([len(pairs) for pairs in found], zlib.crc32(repr(found).encode()))
+"""
+
+
+def test_every_instruction_set_finds_the_same_with_high_thresholds() -> None:
+    answers = {}
+    for isa in ("plain", "avx2", "avx512"):
+        environment = {**os.environ, "WINDJOIN_ISA": isa}
+        ran = subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        answers[isa] = ran.stdout
+    assert answers["plain"] == answers["avx2"] == answers["avx512"]
+    assert "[0, " not in answers["plain"]
+
+
+def index_of(rows: list[list[int]]) -> tuple[SetBitmaps, Any]:
+    """An index of rows, and the memory it reads."""
+    codes = np.array([item for row in rows for item in row], np.int32)
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return SetBitmaps.load(False, set_records(offsets, codes), np.arange(len(rows))), codes
+
+
+def test_few_items_all_own_a_lane() -> None:
+    index, _ = index_of([[k % 7, 7 + k % 11] for k in range(2000)])
+    assert index.owners == (18, 1.0)
+    assert index.exact_blocks == 1.0
+    assert index.learned == 1
+
+
+def test_popular_items_are_learned_and_forgotten() -> None:
+    random = np.random.default_rng(1)
+    ranks = (20_000 * random.random((40_000, 6)) ** 6).astype(int)
+    still, _ = index_of(ranks.tolist())
+    assert still.learned == 1
+    number, share = still.owners
+    assert number == 512
+    assert 0.4 < share < 0.7
+    drift = 5_000 * (np.arange(40_000) // 20_000)[:, None]
+    moved, _ = index_of(((ranks + drift) % 20_000).tolist())
+    assert moved.learned >= 2
+    assert moved.owners[1] > 0.8 * share
