@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from windjoin.kernels.access import Access, Situation
-from windjoin.kernels.functions import compiled_scan
+from windjoin.kernels.functions import compiled_scan, compiled_sweep
 from windjoin.kernels.side import Side, Table
 from windjoin.kernels.spec import I64, Function, Operand
 from windjoin.kernels.window import Arrivals, Window
+from windjoin.pyx.calls import WindowCalls
 from windjoin.pyx.index import Index
 from windjoin.pyx.slices import TimeSlices
 
@@ -19,7 +20,6 @@ PER_PROBE = 60.0  # nanoseconds
 PER_ROW = 0.12
 PER_CANDIDATE = 1.5
 SLICES_PER_WINDOW = 4
-LEAST_ROWS = 1024  # of a slice: a call for few rows costs more per row
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,17 @@ class Calls(Access):
     """Rows of the target that a function lets pass, given operands bound already."""
 
     predicate: Function
-    rows_per_slice: int
 
     name: ClassVar[str] = "scan by function"
 
     @classmethod
     def options(cls, situation: Situation) -> Iterable[Calls]:
         rows = situation.window_rows
-        per_slice = int(min(max(rows, LEAST_ROWS), 1 << 16))
         for p in situation.predicates:
             if isinstance(p, Function):
                 candidates = rows * situation.statistics.share(p)
                 cost = PER_PROBE + rows * PER_ROW + candidates * PER_CANDIDATE
-                yield cls(situation.target, (p,), candidates, cost, p, per_slice)
+                yield cls(situation.target, (p,), candidates, cost, p)
 
     @property
     def identity(self) -> Hashable:
@@ -57,10 +55,8 @@ class Calls(Access):
 
     def load(self, table: Table) -> Index:
         columns = [table.columns[o.column].view(np.int64) for o in self.own]
-        scan = compiled_scan(self.predicate, self.target)
-        return TimeSlices.load_operands(
-            columns, table.time, self.rows_per_slice, scan, len(self.bound), table.first
-        )
+        sweep = compiled_sweep(self.predicate, self.target)
+        return WindowCalls.load(columns, table.time, sweep, len(self.bound), table.first)
 
     def start(self, window: Window) -> Index:
         scan = compiled_scan(self.predicate, self.target)

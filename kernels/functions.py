@@ -2,7 +2,8 @@
 
 The loop over the block is compiled around the function and called by address, so a call costs a
 fraction of a nanosecond per pair and needs no GIL.  A *scan* goes over the rows of a window as they
-lie, all against one partial result; a *mask* over candidates whose operands were gathered.
+lie, all against one partial result, a *sweep* over the windows of several; a *mask* over candidates
+whose operands were gathered.
 Compiled code is kept on disk under a name made from the content of the function: it is compiled
 once per machine, not once per process.
 """
@@ -38,6 +39,23 @@ def mask(n, stride, bound_ints, bound_reals, own_ints, own_reals, out):
     for i in range(n):
         out[i] = 1 if function({arguments}) else 0
 '''
+_SWEEP = '''"""Mask of a windjoin function over windows of rows, one for each partial result."""
+
+
+def mask(m, begin, count, bound_stride, bound_ints, bound_reals, own_stride, own_ints, own_reals,
+         out):
+    at = 0
+    for p in range(m):
+        first = begin[p]
+        n = count[p]
+{bound}
+        for i in range(n):
+            out[at + i] = 1 if function({arguments}) else 0
+        at += (n + 63) // 64 * 64
+'''
+
+# what they take before `out`: n a number, i integers, r reals
+_MASK_TAKES, _SCAN_TAKES, _SWEEP_TAKES = "nnir", "nnirir", "niinirnir"
 
 _compiled: dict[tuple[str, tuple[Dtype, ...], str], Any] = {}  # keeps the machine code alive
 _one_at_a_time = Lock()  # threads of one run ask for the same function
@@ -58,35 +76,48 @@ def compiled_mask(predicate: Function) -> int:
     arguments = ", ".join(
         f"{_pointer('', dtype)}[{k} * stride + i]" for k, dtype in enumerate(predicate.dtypes)
     )
-    return _address(predicate, _MASK.format(arguments=arguments), 1)
+    return _address(predicate, _MASK.format(arguments=arguments), _MASK_TAKES)
 
 
 def compiled_scan(predicate: Function, target: int) -> int:
     """Address of a ``Scan`` (slices.h): operands of ``target`` are its rows', all others bound."""
+    arguments, bound = _split(predicate, target, "    b{0} = {1}[{0}]", "{1}[{0} * stride + i]")
+    return _address(predicate, _SCAN.format(arguments=arguments, bound=bound), _SCAN_TAKES)
+
+
+def compiled_sweep(predicate: Function, target: int) -> int:
+    """Address of a ``Sweep`` (calls.h): the same for the windows of several partial results."""
+    own = "{1}[{0} * own_stride + first + i]"
+    arguments, bound = _split(
+        predicate, target, "        b{0} = {1}[{0} * bound_stride + p]", own
+    )
+    return _address(predicate, _SWEEP.format(arguments=arguments, bound=bound), _SWEEP_TAKES)
+
+
+def _split(predicate: Function, target: int, bound: str, own: str) -> tuple[str, str]:
+    """Arguments of a call, and lines that fetch those bound; by number and array of an operand."""
     arguments: list[str] = []
-    bound: list[str] = []
-    own = 0
+    lines: list[str] = []
     for operand, dtype in zip(predicate.operands, predicate.dtypes, strict=True):
         if operand.stream == target:
-            arguments.append(f"{_pointer('own_', dtype)}[{own} * stride + i]")
-            own += 1
+            number = len(arguments) - sum(a.startswith("b") for a in arguments)
+            arguments.append(own.format(number, _pointer("own_", dtype)))
         else:
-            arguments.append(f"b{len(bound)}")
-            bound.append(f"    b{len(bound)} = {_pointer('bound_', dtype)}[{len(bound)}]")
-    source = _SCAN.format(arguments=", ".join(arguments), bound="\n".join(bound))
-    return _address(predicate, source, 2)
+            arguments.append(f"b{len(lines)}")
+            lines.append(bound.format(len(lines), _pointer("bound_", dtype)))
+    return ", ".join(arguments), "\n".join(lines)
 
 
 def _pointer(prefix: str, dtype: Dtype) -> str:
     return f"{prefix}{'reals' if dtype == 'float64' else 'ints'}"
 
 
-def _address(predicate: Function, source: str, inputs: int) -> int:
-    """Address of the compiled ``source`` around a function; inputs: pairs of pointers it takes."""
+def _address(predicate: Function, source: str, takes: str) -> int:
+    """Address of the compiled ``source`` around a function."""
     key = (fingerprint(predicate.function), predicate.dtypes, source)
     with _one_at_a_time:
         if key not in _compiled:
-            _compiled[key] = _compile(predicate, key[0], source, inputs)
+            _compiled[key] = _compile(predicate, key[0], source, takes)
     address: int = _compiled[key].address
     return address
 
@@ -152,13 +183,13 @@ def _feed_attributes(digest: Any, owner: Any, names: tuple[str, ...], seen: set[
                 _feed(digest, value, seen)
 
 
-def _compile(predicate: Function, name: str, source: str, inputs: int) -> Any:
+def _compile(predicate: Function, name: str, source: str, takes: str) -> Any:
     import numba
     from numba import types
 
     pointer: Any = types.CPointer
-    either = (pointer(types.int64), pointer(types.float64))
-    signature = types.void(types.int64, types.int64, *either * inputs, pointer(types.uint8))
+    known = {"n": types.int64, "i": pointer(types.int64), "r": pointer(types.float64)}
+    signature = types.void(*(known[letter] for letter in takes), pointer(types.uint8))
     function = predicate.function
     if not hasattr(function, "py_func"):
         function = numba.njit(error_model="numpy")(function)
