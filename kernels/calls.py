@@ -16,7 +16,7 @@ from windjoin.pyx.calls import WindowCalls
 from windjoin.pyx.index import Index
 from windjoin.pyx.slices import TimeSlices
 
-PER_PROBE = 60.0  # nanoseconds
+PER_PROBE = 25.0  # nanoseconds
 PER_ROW = 0.12
 PER_CANDIDATE = 1.5
 SLICES_PER_WINDOW = 4

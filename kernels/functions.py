@@ -88,9 +88,7 @@ def compiled_scan(predicate: Function, target: int) -> int:
 def compiled_sweep(predicate: Function, target: int) -> int:
     """Address of a ``Sweep`` (calls.h): the same for the windows of several partial results."""
     own = "{1}[{0} * own_stride + first + i]"
-    arguments, bound = _split(
-        predicate, target, "        b{0} = {1}[{0} * bound_stride + p]", own
-    )
+    arguments, bound = _split(predicate, target, "        b{0} = {1}[{0} * bound_stride + p]", own)
     return _address(predicate, _SWEEP.format(arguments=arguments, bound=bound), _SWEEP_TAKES)
 
 

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray

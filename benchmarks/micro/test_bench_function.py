@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import windjoin as wj
 
-ROWS = 20_000
+ROWS = 200_000
 REACH = 0.001
 
 
