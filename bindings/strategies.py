@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from windjoin.diffusion.choose import Estimate, Statistics, choose
+from windjoin.diffusion.choose import KNOWN, Estimate, Statistics, choose
 from windjoin.diffusion.load import MAX_HOSTS
 from windjoin.diffusion.registry import STRATEGIES, make
 from windjoin.diffusion.router import Router
@@ -30,6 +30,8 @@ OVERLOAD = 4.0  # a batch offers its rows faster than any cluster takes them
 LONGEST_MS = 100_000.0  # what the longest window counts as: only rate times window matters
 PATIENT = 1e12
 GROUPS_PER_HOST = 32
+ALIKE = 0.2  # shares of the input that differ by less: then the strategy that exchanges least
+RING_SEGMENTS = 4  # in a slice of the ring, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +78,14 @@ def routing(
     reasons: tuple[str, ...] = (f"strategy={hosts.strategy!r} was asked for",)
     if strategy == "auto":
         asked, unit = _as_measured(spec, statistics, profiles, key is not None)
-        best, reasons = _chosen(asked, unit, hosts.count, ring=least * hosts.count <= longest)
+        ring = RING_SEGMENTS * least * hosts.count <= longest
+        best, reasons = _chosen(asked, unit, hosts.count, ring=ring)
         strategy = best.strategy
         length = int(best.parameters.get("segment_s", 0.0) * 1000.0 / LONGEST_MS * longest)
         if "copies" in best.parameters:
             options["copies"] = int(best.parameters["copies"])
+    if strategy == "psp":
+        options["centred"] = True
     if strategy == "groups":
         options["group_count"] = GROUPS_PER_HOST * hosts.count
         if key is None:
@@ -108,7 +113,11 @@ def _chosen(
     """The best strategy and why; a ``ring`` only where segments are short against its slices."""
     every = choose(asked, hosts)
     possible = [e for e in every.estimates if ring or e.strategy != "psp"]
-    best = next((e for e in possible if e.strategy == every.strategy), possible[0])
+    most = possible[0].share
+    best = min(
+        (e for e in possible if e.share >= (1 - ALIKE) * most),
+        key=lambda e: KNOWN.index(e.strategy),
+    )
     ranked = [best, *(e for e in possible if e is not best)]
     reasons = [
         f"{e.strategy} makes about {e.work_ms / unit:,.0f} ns of work per row,"
@@ -150,7 +159,7 @@ def _segment(strategy: str, longest: int, hosts: int) -> int:
 
     In a ring a segment is stored at the head, where it must be short against a slice.
     """
-    parts = {"psp": 2 * hosts, "ctr": 8, "ctr-random": 8, "atr": 2, "atr-fixed": 2}
+    parts = {"psp": 2 * hosts, "ctr": 8, "ctr-random": 8, "atr": 2, "atr-fixed": 2, "single": 1}
     return max(longest // parts.get(strategy, 4), 1)
 
 

@@ -35,7 +35,8 @@ from windjoin.diffusion.worker import (
     Worker,
 )
 
-EPOCHS_IN_FLIGHT = 4
+EPOCHS_IN_FLIGHT = 4  # at least, and so many per host: the work of one may be all one host's
+EPOCHS_PER_HOST = 2
 EPOCHS_PER_REPORT = 16
 FOREVER = 2**64  # after every time: no row will come at all
 ARRIVAL_BITS = 48  # an arrival is the stream's number and the row's
@@ -174,7 +175,7 @@ class Cluster:
         self.epochs += 1
         if self.progress is not None:
             self.progress(sum(self._routed))
-        if len(self._flying) > EPOCHS_IN_FLIGHT:
+        if len(self._flying) > max(EPOCHS_IN_FLIGHT, EPOCHS_PER_HOST * len(self.workers)):
             self._land()
             self._forget()
 
@@ -245,6 +246,9 @@ class Cluster:
         self._wait(ticket)
         for trail, stream, rows in sorted(ticket.blocks, key=lambda block: (block[1], block[0])):
             self.results[stream] += len(rows[stream])
+            if not self.fusion.ordered:  # nothing holds it back
+                self._fetched.append(rows)
+                continue
             times = self.room.times(stream, rows[stream])
             arrivals = (np.int64(stream) << ARRIVAL_BITS) | rows[stream]
             self.fusion.push(trail[0], rows, times=times, arrivals=arrivals)

@@ -25,6 +25,8 @@ from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
 from windjoin.pyx.routes import RouteTable
 
+MOST_ROWS = float(1 << 32)  # that one hop counts for, however much is expected to travel
+
 
 class CTR(Router):
     """n - 1 hops; every stream is stored in few places and partial results travel.
@@ -116,9 +118,13 @@ class CTR(Router):
                 "not placed, or has expired; call place() first"
             )
         hops = []
-        for probed, hosts, voids in self.table.path(stream, start, stop):
+        found = self.table.path(stream, start, stop)
+        partials = self._partials[stream][self.table.order]
+        for (probed, hosts, voids), per_row in zip(found, partials, strict=True):
             hops.append(Hop((probed,), hosts, voids))
             self.counters.visits += len(hosts)
+            rows = int(min(segment.rows * per_row, MOST_ROWS))  # that each of them probes with
+            self.book.assign(hosts, rows=rows, bytes=0, due=stop)
         self._cost += (len(stored) - 1 + self.table.cost) * segment.rows
         self._nanoseconds += perf_counter_ns() - began
         return Path(tuple(hops))
@@ -221,7 +227,9 @@ class CTR(Router):
     # -- helpers -------------------------------------------------------------------------------
 
     def _set_orders(self) -> None:
-        self.table.set_orders(*search_space(self.profiles, at_most=self.max_orders))
+        orders, factors = search_space(self.profiles, at_most=self.max_orders)
+        self.table.set_orders(orders, factors)
+        self._partials = factors.tolist()  # by stream and order: sent to each host of a hop
 
     def _weigh(self) -> None:
         most = max(self.copies, self.warm_up_copies)

@@ -42,6 +42,7 @@ class PSP(Router):
         segment_length: int,
         weights: Weights | None = None,
         relocation: str = "aggressive",
+        centred: bool = False,
     ) -> None:
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
         if relocation not in ("aggressive", "passive"):
@@ -49,6 +50,7 @@ class PSP(Router):
                 f"relocation is {relocation!r}; it must be 'aggressive' or 'passive'"
             )
         self.relocation = relocation
+        self.centred = centred
         self.order = [host.number for host in hosts]  # head first
         self._rows = [AgingRows(Move) for _ in self.profiles]
         self._paths: dict[int, Path] = {}  # by stream, for the hosts and profiles of `_paths_for`
@@ -135,14 +137,19 @@ class PSP(Router):
         return [rows.dump() for rows in self._rows]
 
     def _set_slices(self) -> None:
-        """Even slices, in proportion to the hosts' cpu."""
+        """Even slices, in proportion to the hosts' cpu.
+
+        A segment stays at the head until it ends; ``centred`` slices begin half a segment earlier,
+        so that they are even for rows in the middle of the next one.
+        """
         speeds = [self.book.require(host).cpu for host in self.order]
         total = sum(speeds)
         for rows, window in zip(self._rows, self.windows, strict=True):
             age, reached, ages = window + 1, 0.0, []
+            early = self.segment_length // 2 if self.centred else 0
             for speed in speeds:
                 reached += speed
-                ages.append(-int(-age * reached // total))
+                ages.append(max(-int(-age * reached // total) - early, 0))
             rows.set_slices(self.order, ages)
 
     def _settle(self, now: int, *, onward: bool) -> tuple[Move, ...]:

@@ -261,17 +261,16 @@ class Worker:
         """The longer partial results, those of the same marks together, those without left out."""
         if not len(found[0]):
             return []
-        common = np.full(len(found[0]), marks, np.int64)
-        uniform = True
+        mixed: list[I64] = []  # marks of rows, by target whose rows differ in them
         for target, rows in zip(targets, found[bound:], strict=True):
             theirs = self.shelves[target].marks()
             if theirs is None:
-                uniform = False
-                common &= self.shelves[target].marks_at(self._times(target, rows))
+                mixed.append(self.shelves[target].marks_at(self._times(target, rows)))
             else:
-                common &= theirs
-        if uniform:
-            return [(int(common[0]), found)] if common[0] else []
+                marks &= theirs
+        if not mixed:
+            return [(marks, found)] if marks else []
+        common = np.bitwise_and.reduce(mixed) & marks
         return [
             (int(kept), [rows[common == kept] for rows in found])
             for kept in np.unique(common)

@@ -19,6 +19,7 @@ class Voids(Mapping[int, tuple[_Range, ...]]):
 @disjoint_base
 class RouteTable(SegmentTable):
     cost: float  # of the path found last, in messages per row of its segment
+    order: int  # of the streams on it: which of the candidates
     random: int  # uint64; 0: covers are greedy, else the state of the random choice
     def __init__(self, windows: Sequence[int], hosts: int, random: int = 0) -> None: ...
     def set_orders(

@@ -84,6 +84,7 @@ cdef class RouteTable(SegmentTable):
     cdef int64_t[::1] run  # per host: its last entry in `found`
     cdef int64_t[:, ::1] found  # void ranges of a hop: host, start, stop
     cdef readonly double cost
+    cdef readonly int order
     cdef public uint64_t random
 
     def __init__(self, windows, int hosts, uint64_t random=0):
@@ -185,7 +186,7 @@ cdef class RouteTable(SegmentTable):
         if at < 0:
             raise KeyError(f"stream {stream} has no segment that starts at {start}")
         memcpy(&self.base[0], &self.holders[stream, at, 0], self.host_words * sizeof(uint64_t))
-        best = self._search(stream, start, stop, &self.base[0])
+        self.order = best = self._search(stream, start, stop, &self.base[0])
         return [
             self._hop(self.orders[stream, best, hop], start, stop, &self.best_sets[hop, 0])
             for hop in range(self.streams - 1)

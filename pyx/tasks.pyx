@@ -111,7 +111,7 @@ cdef class TaskTable:
         memset(&self.touched[0], 0, self.touched.shape[0] * sizeof(uint64_t))
         for at in range(self.first, self.behind):
             low, high, host = self.low[stream, at], self.high[stream, at], self.host[at]
-            if low >= stop or start >= high:
+            if low >= stop or start >= high or low >= high:
                 continue
             set_bit(&self.touched[0], host)
             if low <= start and stop <= high:

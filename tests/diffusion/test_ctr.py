@@ -165,10 +165,18 @@ def test_placement_is_topped_up_more_during_the_first_window() -> None:
 def test_state_spreads_over_all_hosts(hosts: int, window: int) -> None:
     router = make("ctr", streams(3, window), hosts, segment_length=10)
     assert isinstance(router, CTR)
-    run(router, 300)
-    loads = router.book.loads()  # nobody reports: all work ever assigned
-    assert loads.min() > 0.6 * loads.mean()
-    assert loads.max() < 1.4 * loads.mean()
+    stored = np.zeros(hosts)
+    border = 0
+    for _ in range(300):
+        router.expire(border)
+        router.advance(border)
+        for route in router.route([Segment(k, border, border + 10, 10) for k in range(3)]):
+            stored[list(route.placement.hosts)] += 1
+        border += 10
+    loads = router.book.loads()  # nobody reports: all work ever assigned, rows and probes
+    for spread in (stored, loads):
+        assert spread.min() > 0.6 * spread.mean()
+        assert spread.max() < 1.6 * spread.mean()
 
 
 def test_entries_and_bytes_stay_flat_and_expire() -> None:

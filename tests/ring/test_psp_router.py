@@ -49,8 +49,9 @@ def disturb(chance: random.Random, cluster: ReferenceCluster) -> None:
     elif kind == "save":
         state = json.loads(json.dumps(router.state()))
         restored = PSP(
-            router.profiles, router.book.hosts, segment_length=7, relocation=router.relocation
-        )
+            router.profiles, router.book.hosts, segment_length=router.segment_length,
+            relocation=router.relocation, centred=router.centred,
+        )  # fmt: skip
         restored.restore(state)
         assert json.dumps(restored.state()) == json.dumps(state)
         cluster.router = restored
@@ -66,7 +67,7 @@ def test_each_combination_is_completed_at_exactly_one_place(seed: int) -> None:
     hosts = [Host(number) for number in range(chance.randint(1, 5))]
     router = PSP(
         profiles, hosts, segment_length=chance.randint(1, 20),
-        relocation=chance.choice(["aggressive", "passive"]),
+        relocation=chance.choice(["aggressive", "passive"]), centred=chance.choice([False, True]),
     )  # fmt: skip
     cluster, border = ReferenceCluster(router), 0
     rows = random_rows(chance, streams)
@@ -93,3 +94,23 @@ def test_psp_describes_itself_and_refuses_what_it_does_not_know() -> None:
     assert (said.exact, said.replication, said.expected_overhead) == (True, 1.0, 12.0)
     assert router.place(Segment(0, 0, 5, rows=10)) == router.place(Segment(0, 0, 5, rows=10))
     assert router.describe().counters.segments == 1
+
+
+def test_centred_slices_share_out_what_a_row_in_mid_segment_meets() -> None:
+    streams = [StreamProfile("a", 799), StreamProfile("b", 799)]
+    met = {}
+    for centred in (False, True):
+        router = PSP(
+            streams, [Host(n) for n in range(4)], segment_length=200, centred=centred
+        )  # fmt: skip
+        for border in range(0, 2000, 200):
+            router.expire(border)
+            router.advance(border)
+            for stream in (0, 1):
+                router.place(Segment(stream, border, border + 200))
+        now = 1900  # the middle of the segment that came last
+        met[centred] = {
+            host: max(0, min(stop, now) - max(start, now - 800))
+            for host, start, stop in router.held[0]
+        }
+    assert met == {False: {0: 300, 1: 200, 2: 200, 3: 100}, True: {0: 200, 1: 200, 2: 200, 3: 200}}
