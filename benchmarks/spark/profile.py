@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import functions as F
 from windjoin.spark.joining import Planned, _frame, _packed, planned_join, union
+from windjoin.spark.sources import Source
 
 from benchmarks.spark.engines import query_of
 from benchmarks.spark.run import answer, cpu_seconds, parquet_paths, session
@@ -36,10 +37,10 @@ def nothing(frame: Any) -> None:
     frame.write.format("noop").mode("append").save()
 
 
-def packed(planned: Planned, frames: list[Any]) -> Any:
+def packed(planned: Planned, streams: list[Source]) -> Any:
     """The segments of the first exchange."""
     first = planned.plan.inputs[0]
-    return union([_packed(planned.plan, (s,), frames[s], None) for s in first])
+    return union([_packed(planned.plan, (s,), streams[s], None) for s in first])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,14 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     frames = [spark.read.parquet(str(path)) for path in parquet_paths(workload)]
     query = query_of(workload)
     given = dict(zip(query.names, frames, strict=True))
-    planned, _ = planned_join(query, given, 2, "atr", None, "spread")
-    segments = packed(planned, frames)
+    planned, streams = planned_join(query, given, 2, "atr", None, "spread")
+    segments = packed(planned, streams)
     sent = segments.repartitionById(2, F.col("host")).sortWithinPartitions("start", "sequence")
-    joined = _frame(planned, frames)
+    joined = _frame(planned, streams)
     steps: dict[str, Callable[[], Any]] = {
         "scan": lambda: [nothing(frame) for frame in frames],
         "plan: look at the times": lambda: planned_join(query, given, 2, "atr", None, "spread"),
-        "scan, to Arrow, pack": lambda: nothing(segments),
+        "read, pack": lambda: nothing(segments),
         "... exchange, sort segments": lambda: nothing(sent),
         "... decode, kernel, encode": lambda: nothing(joined),
         "... aggregate results": lambda: answer(joined),

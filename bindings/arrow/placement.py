@@ -36,9 +36,9 @@ class Histogram:
         found: F64 = np.interp(places, np.arange(len(ends)), ends)
         return found
 
-    def scaled(self, factor: float) -> Histogram:
-        """The same with ``factor`` times as many rows: of a sample."""
-        return Histogram(self.start, self.width, self.rows * factor)
+    def scaled(self, factors: Sequence[float]) -> Histogram:
+        """The same with as many times the rows of each stream: of samples."""
+        return Histogram(self.start, self.width, self.rows * np.array(factors)[:, None])
 
     @property
     def stop(self) -> int:

@@ -27,8 +27,8 @@ class Limits:
     gather_rows: int = 1 << 16  # rows that are routed together
     gather_bytes: int = 16 << 20
     payload_bytes: int = 256 << 10  # of one segment
-    message_bytes: int = 32 << 20  # of one batch of segments or of results
-    block_rows: int = 1 << 17  # rows that are joined together
+    message_bytes: int = 8 << 20  # of one batch of segments or of results
+    block_rows: int = 1 << 18  # rows that are joined together
     block_bytes: int = 64 << 20
     results: int = 1 << 20  # row numbers of so many results are held at a time
 

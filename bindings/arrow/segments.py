@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from windjoin.arrow.narrow import Form, narrow_schema, narrowed, widened
 from windjoin.arrow.plan import Limits
-from windjoin.arrow.routes import Copies
+from windjoin.arrow.routes import I32, Copies
 from windjoin.errors import DataError
 from windjoin.kernels.spec import I64
 
@@ -19,6 +20,7 @@ _FIELDS: list[Any] = [
     pa.field("start", pa.int64(), nullable=False),  # no row of the segment is before it
     pa.field("sequence", pa.int64(), nullable=False),  # partition of the sender, and a number
     pa.field("rows", pa.int64(), nullable=False),
+    pa.field("form", pa.binary(), nullable=False),  # which columns travel as narrow ones
     pa.field("payload", pa.binary(), nullable=False),
 ]
 SEGMENTS = pa.schema(_FIELDS)
@@ -41,23 +43,22 @@ class SegmentWriter:
         self.stream, self.limits = stream, limits
         self.bytes = self.segments = self.copies = 0
         self._next = partition << PARTITION_SHIFT
-        self._waiting: list[tuple[int, int, int, int, pa.Buffer]] = []
+        self._waiting: list[tuple[int, int, int, int, Form, pa.Buffer]] = []
         self._waiting_bytes = 0
 
     def write(self, rows: pa.RecordBatch, starts: I64, copies: Copies) -> Iterator[pa.RecordBatch]:
         """Send copies of ``rows``; ``starts[i]`` is the time by which row i is needed."""
-        order = np.lexsort((starts[copies.rows], copies.hosts))
-        chosen, hosts = copies.rows[order], copies.hosts[order]
-        whole = len(chosen) == len(rows) and bool((chosen == np.arange(len(rows))).all())
-        moved = rows if whole else rows.take(arrow_array(chosen, pa.int64()))
+        chosen, hosts = by_host_and_time(copies, starts)
         self.copies += len(chosen)
-        per_segment = max(1, self.limits.payload_bytes * len(moved) // max(1, moved.nbytes))
+        if not len(chosen):
+            return
         borders = np.flatnonzero(np.diff(hosts)) + 1
         for first, last in zip([0, *borders], [*borders, len(hosts)], strict=True):
-            for begin in range(first, last, per_segment):
-                end = min(begin + per_segment, last)
-                start = int(starts[chosen[begin]])
-                self._add(int(hosts[begin]), start, moved.slice(begin, end - begin))
+            moved = _taken(rows, chosen[first:last])
+            step = max(1, self.limits.payload_bytes * len(moved) // max(1, moved.nbytes))
+            for begin in range(0, len(moved), step):
+                part = moved.slice(begin, step)
+                self._add(int(hosts[first]), int(starts[chosen[first + begin]]), part)
                 if self._waiting_bytes >= self.limits.message_bytes:
                     yield self._flush()
 
@@ -67,19 +68,41 @@ class SegmentWriter:
             yield self._flush()
 
     def _add(self, host: int, start: int, rows: pa.RecordBatch) -> None:
-        payload = rows.serialize()
-        self._waiting.append((host, start, self._next, len(rows), payload))
+        narrow, form = narrowed(rows)
+        payload = narrow.serialize()
+        self._waiting.append((host, start, self._next, len(rows), form, payload))
         self._waiting_bytes += payload.size
-        self.bytes += payload.size
+        self.bytes += payload.size + len(form)
         self._next += 1
 
     def _flush(self) -> pa.RecordBatch:
-        hosts, starts, numbers, rows, payloads = zip(*self._waiting, strict=True)
+        hosts, starts, numbers, rows, forms, payloads = zip(*self._waiting, strict=True)
         self.segments += len(hosts)
-        columns = [hosts, [self.stream] * len(hosts), starts, numbers, rows]
+        columns = [hosts, [self.stream] * len(hosts), starts, numbers, rows, forms]
         arrays = [arrow_array(c, f.type) for c, f in zip(columns, SEGMENTS, strict=False)]
         self._waiting, self._waiting_bytes = [], 0
         return pa.RecordBatch.from_arrays([*arrays, _binary(payloads)], schema=SEGMENTS)
+
+
+def by_host_and_time(copies: Copies, starts: I64) -> tuple[I64, I32]:
+    """Rows and hosts of the copies, those of a host together and in order of ``starts``."""
+    rows, hosts = copies
+    times = starts[rows]
+    if not bool((times[1:] >= times[:-1]).all()):
+        order = np.lexsort((times, hosts))
+    elif bool((hosts[1:] >= hosts[:-1]).all()):
+        return rows, hosts
+    else:
+        order = np.argsort(hosts, kind="stable")
+    return rows[order], hosts[order]
+
+
+def _taken(rows: pa.RecordBatch, chosen: I64) -> pa.RecordBatch:
+    """The chosen rows; as they lie if they lie together."""
+    first = int(chosen[0])
+    if int(chosen[-1]) - first + 1 == len(chosen) and bool((np.diff(chosen) == 1).all()):
+        return rows.slice(first, len(chosen))
+    return rows.take(arrow_array(chosen, pa.int64()))
 
 
 def arrow_array(values: Any, arrow: Any) -> Any:
@@ -101,9 +124,10 @@ def _binary(payloads: Sequence[pa.Buffer]) -> Any:
 
 
 def read_segments(batch: pa.RecordBatch, schemas: dict[int, pa.Schema]) -> Iterator[Segment]:
-    """Segments as they lie in memory: nothing is copied."""
-    places = (batch.column(name).to_pylist() for name in ("host", "stream", "start"))
+    """Segments as they lie in memory: nothing is copied but columns that travelled narrow."""
+    places = (batch.column(name).to_pylist() for name in ("host", "stream", "start", "form"))
     payloads = batch.column("payload")
-    for host, stream, start, payload in zip(*places, payloads, strict=True):
-        rows = pa.ipc.read_record_batch(payload.as_buffer(), schemas[stream])
-        yield Segment(host, stream, start, rows)
+    for host, stream, start, form, payload in zip(*places, payloads, strict=True):
+        schema = schemas[stream]
+        rows = pa.ipc.read_record_batch(payload.as_buffer(), narrow_schema(schema, form))
+        yield Segment(host, stream, start, widened(rows, form, schema))

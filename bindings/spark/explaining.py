@@ -61,6 +61,8 @@ def _plan_lines(planned: Planned) -> list[str]:
         lines.append(
             f"expected: {expected.copies:.3f} rows sent per row, imbalance {expected.imbalance:.2f}"
         )
+    if planned.direct:
+        lines.append(f"read by tasks from Parquet files: {', '.join(planned.direct)}")
     lines += [f"travels of {name}: {', '.join(plan.schemas[name].names)}" for name in names]
     return lines
 

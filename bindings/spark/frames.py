@@ -1,4 +1,4 @@
-"""Spark's side of a query: schemas, the columns that travel, row counts over time."""
+"""Spark's side of a query: frames, schemas, types of the result."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
-from windjoin.arrow.plan import ROW, Plan
 from windjoin.arrow.segments import SEGMENTS
 from windjoin.arrow.tally import TALLY
 from windjoin.binding import BoundQuery
@@ -105,18 +103,3 @@ SEGMENT_TYPE, TALLY_TYPE = (
     StructType([StructField(f.name, from_arrow_type(f.type), False) for f in schema])
     for schema in (SEGMENTS, TALLY)
 )
-
-
-def column(name: str) -> Any:
-    """A column by its name as it is, dots and backticks included."""
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
-def travelling_columns(frame: Any, plan: Plan, streams: Sequence[int]) -> tuple[Any, list[str]]:
-    """The columns that are packed, and the identity of rows where it matters; and their names.
-
-    In the frame they have numbers for names: `mapInArrow` refuses names with dots.
-    """
-    names = list(dict.fromkeys(n for s in streams for n in plan.schema(s).names))
-    chosen = [F.monotonically_increasing_id() if name == ROW else column(name) for name in names]
-    return frame.select([one.alias(f"c{number}") for number, one in enumerate(chosen)]), names

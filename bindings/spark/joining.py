@@ -11,12 +11,13 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 from pyspark import __version__ as spark_version
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
 from windjoin.arrow.placement import Expected, Histogram, common_keys, place
 from windjoin.arrow.plan import Plan, Strategy, single
-from windjoin.arrow.tally import histogram
+from windjoin.arrow.tally import TALLY, histogram, tally
 from windjoin.durations import Duration, parse_duration
 from windjoin.errors import QueryError
 from windjoin.query import Query
@@ -27,12 +28,11 @@ from windjoin.spark.frames import (
     TALLY_TYPE,
     arrow_schemas,
     checked,
-    column,
     result_type,
-    travelling_columns,
 )
 from windjoin.spark.meter import Meter, is_classic, new_meter
 from windjoin.spark.settings import check_version
+from windjoin.spark.sources import Fetched, Source, sources
 from windjoin.spark.tasks import Pack, Probe, TallyKeys, TallyTimes
 
 _pickle: Any = cloudpickle
@@ -41,6 +41,7 @@ _pickle.register_pickle_by_value(envoy_module)
 STRATEGIES = ("auto", "atr", "ctr", "psp", "groups", "single")
 SMALL_BYTES = 8 << 20  # by Spark's own estimate: not worth more than one host
 SAMPLE_ROWS = 1 << 18  # tell where segments should end as well as all rows do
+LOOKED_AT_HERE = 1 << 23  # rows of files whose times are read sooner than a job has started
 TIME_BYTES = 16  # of a row with nothing but a time, as Spark estimates it
 FEW_COPIES = 2.0
 MANY_COPIES = 4.0
@@ -56,6 +57,7 @@ class Planned:
     why: str
     meter: Meter | None
     spark: Any
+    direct: tuple[str, ...]  # streams whose files are read by the tasks
 
 
 _last: WeakKeyDictionary[Query, Planned] = WeakKeyDictionary()
@@ -94,16 +96,23 @@ def planned_join(
     strategy: str,
     segment: str | int | None,
     skew: str,
-) -> tuple[Planned, list[Any]]:
-    """The plan of a join and its frames in the order of the streams."""
+) -> tuple[Planned, list[Source]]:
+    """The plan of a join and its sources in the order of the streams."""
     check_version(spark_version)
     _check_options(hosts, strategy, skew)
-    streams = checked(query, frames)
-    spark = streams[0].sparkSession
-    choice = _Choice(query, streams, hosts or cores(spark), skew)
+    given = checked(query, frames)
+    spark = given[0].sparkSession
+    tasks = cores(spark)
+    streams = sources(given, tasks)
+    choice = _Choice(query, streams, hosts or tasks, skew)
     ticks = None if segment is None else _segment_ticks(choice, segment)
     plan, expected, why = choice.make(strategy, ticks)
-    return Planned(plan, expected, why, new_meter(spark), spark), streams
+    direct = tuple(
+        name
+        for number, (name, source) in enumerate(zip(query.names, streams, strict=True))
+        if source.holds(plan.schema(number))
+    )
+    return Planned(plan, expected, why, new_meter(spark), spark, direct), streams
 
 
 def last_plan(query: Query) -> Planned | None:
@@ -144,9 +153,10 @@ def _segment_ticks(choice: _Choice, segment: str | int) -> int:
 class _Choice:
     """The choice of a strategy."""
 
-    def __init__(self, query: Query, frames: list[Any], hosts: int, skew: str) -> None:
-        self.query, self.frames, self.hosts, self.skew = query, frames, hosts, skew
-        self.schemas = arrow_schemas(query, frames)
+    def __init__(self, query: Query, streams: list[Source], hosts: int, skew: str) -> None:
+        self.query, self.sources, self.hosts, self.skew = query, streams, hosts, skew
+        self.frames = [source.frame for source in streams]
+        self.schemas = arrow_schemas(query, self.frames)
         self.bound = query.bind(self.schemas)
 
     def make(self, strategy: str, segment: int | None) -> tuple[Plan, Expected, str]:
@@ -176,21 +186,25 @@ class _Choice:
     def _histogram(self) -> Histogram | None:
         """Rows over time, by one look at the time columns, or at a sample of them."""
         plan = single(self.query, self.schemas)
-        times = [
-            frame.select(column(stream.time).alias("c0"))
-            for stream, frame in zip(self.query.streams, self.frames, strict=True)
-        ]
-        share = 1.0
-        size = estimated_bytes(times)
-        if size is not None and size > SAMPLE_ROWS * TIME_BYTES:
-            share = SAMPLE_ROWS * TIME_BYTES / size
-            times = [one.sample(share, seed=1) for one in times]
-        tallied = [
-            one.mapInArrow(_task(TallyTimes(plan, stream), None), TALLY_TYPE)
-            for stream, one in enumerate(times)
-        ]
-        counted = histogram(union(tallied).toArrow(), len(times))
-        return None if counted is None else counted.scaled(1 / share)
+        here, elsewhere, factors = [], [], []
+        for number, source in enumerate(self.sources):
+            time = plan.schema(number).field(self.query.streams[number].time)
+            frame, read = source.take(pa.schema([time]))
+            factors.append(1.0)
+            if isinstance(read, Fetched) and source.rows <= LOOKED_AT_HERE:
+                here += list(tally(read.all(), plan, number))
+                continue
+            if not isinstance(read, Fetched):
+                share = _worth_counting(frame)
+                factors[-1] = 1 / share
+                frame = frame if share == 1 else frame.sample(share, seed=1)
+            task = _task(TallyTimes(plan, number, read), None)
+            elsewhere.append(frame.mapInArrow(task, TALLY_TYPE))
+        found = [pa.Table.from_batches(here, TALLY)]
+        if elsewhere:
+            found.append(union(elsewhere).toArrow().cast(TALLY))
+        counted = histogram(pa.concat_tables(found), len(factors))
+        return None if counted is None else counted.scaled(factors)
 
     def _plan(
         self, strategy: Any, counts: Histogram | None, segment: int | None
@@ -212,15 +226,21 @@ class _Choice:
         keys = common_keys(self.bound.spec)
         plan, _ = place(self.query, self.schemas, hosts=self.hosts, strategy="groups")
         hot: set[int] = set()
-        for stream, frame in enumerate(self.frames):
+        for stream, source in enumerate(self.sources):
             assert keys is not None
-            chosen, names = travelling_columns(frame, plan, [stream])
-            task = _task(TallyKeys(plan, stream, keys[stream], tuple(names)), None)
+            chosen, read = source.take(plan.schema(stream))
+            task = _task(TallyKeys(plan, stream, keys[stream], read), None)
             tallied = chosen.mapInArrow(task, "hash long, rows long, stream int")
             found = tallied.groupBy("hash").agg(F.sum("rows").alias("rows")).collect()
             least = HOT_SHARE * sum(row["rows"] for row in found) / self.hosts
             hot |= {row["hash"] for row in found if row["hash"] and row["rows"] > least}
         return np.array(sorted(hot), np.int64).view(np.uint64)
+
+
+def _worth_counting(times: Any) -> float:
+    """The share of rows that says enough about their times."""
+    size = estimated_bytes([times])
+    return 1.0 if not size else min(1.0, SAMPLE_ROWS * TIME_BYTES / size)
 
 
 def estimated_bytes(frames: Sequence[Any]) -> int | None:
@@ -240,13 +260,14 @@ def _task(work: Any, meter: Meter | None) -> Any:
     return envoy(_pickle.dumps(work), version("windjoin"), shared, re.sub(r"\W", "_", work.name))
 
 
-def _frame(planned: Planned, frames: list[Any]) -> Any:
+def _frame(planned: Planned, streams: list[Source]) -> Any:
     """The exchanges of a plan as one DataFrame."""
     plan, meter = planned.plan, planned.meter
     onward: Any = None
-    for stage, streams in enumerate(plan.inputs):
+    for stage, arriving in enumerate(plan.inputs):
         packed = [
-            _packed(plan, group, frames[group[0]], meter) for group in _same_frames(streams, frames)
+            _packed(plan, group, streams[group[0]], meter)
+            for group in _same_frames(arriving, streams)
         ]
         if onward is not None:
             packed.append(onward)
@@ -255,6 +276,7 @@ def _frame(planned: Planned, frames: list[Any]) -> Any:
             "start", "stream", "sequence"
         )
         last = stage == plan.stages - 1
+        frames = [source.frame for source in streams]
         given = result_type(plan.bound, frames) if last else SEGMENT_TYPE
         onward = sorted_.mapInArrow(_task(Probe(plan, stage), meter), given)
     return onward
@@ -265,14 +287,15 @@ def union(frames: Sequence[Any]) -> Any:
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def _packed(plan: Plan, streams: tuple[int, ...], frame: Any, meter: Meter | None) -> Any:
-    chosen, names = travelling_columns(frame, plan, streams)
-    return chosen.mapInArrow(_task(Pack(plan, streams, tuple(names)), meter), SEGMENT_TYPE)
+def _packed(plan: Plan, streams: tuple[int, ...], source: Source, meter: Meter | None) -> Any:
+    fields = {field.name: field for stream in streams for field in plan.schema(stream)}
+    frame, read = source.take(pa.schema(list(fields.values())))
+    return frame.mapInArrow(_task(Pack(plan, streams, read), meter), SEGMENT_TYPE)
 
 
-def _same_frames(streams: Sequence[int], frames: list[Any]) -> list[tuple[int, ...]]:
+def _same_frames(streams: Sequence[int], given: list[Source]) -> list[tuple[int, ...]]:
     """Streams that are one and the same DataFrame are packed in one pass."""
     groups: dict[int, list[int]] = {}
     for stream in streams:
-        groups.setdefault(id(frames[stream]), []).append(stream)
+        groups.setdefault(id(given[stream]), []).append(stream)
     return [tuple(group) for group in groups.values()]

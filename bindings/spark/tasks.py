@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import probe
 from windjoin.arrow.segments import arrow_array
 from windjoin.arrow.tally import tally
+from windjoin.spark.sources import Read
 
 KEYS = pa.schema([("hash", pa.int64()), ("rows", pa.int64()), ("stream", pa.int32())])
 HEAVIEST = 64  # keys that a partition reports
@@ -25,7 +26,7 @@ class Pack:
 
     plan: Plan
     streams: tuple[int, ...]
-    names: tuple[str, ...]  # of the columns, which come with numbers for names
+    read: Read
 
     @property
     def name(self) -> str:
@@ -37,9 +38,8 @@ class Pack:
     ) -> Iterator[pa.RecordBatch]:
         number = partition + (self.streams[0] << 24)  # unique over the frames of an exchange
         report = _report(meter, ("pack", *self.streams), partition)
-        return pack(
-            _named(batches, self.names), self.plan, self.streams, partition=number, report=report
-        )
+        rows = self.read(batches)
+        return pack(rows, self.plan, self.streams, partition=number, report=report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ class TallyTimes:
 
     plan: Plan
     stream: int
+    read: Read
     name: ClassVar[str] = "count_times"
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
     ) -> Iterator[pa.RecordBatch]:
-        time = self.plan.query.streams[self.stream].time
-        return tally(_named(batches, [time]), self.plan, self.stream)
+        return tally(self.read(batches), self.plan, self.stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class TallyKeys:
     plan: Plan
     stream: int
     key: int
-    names: tuple[str, ...]
+    read: Read
     name: ClassVar[str] = "count_keys"
 
     def __call__(
@@ -92,7 +92,7 @@ class TallyKeys:
         counts: dict[int, int] = {}
         schema = self.plan.schema(self.stream)
         total = 0
-        for batch in _named(batches, self.names):
+        for batch in self.read(batches):
             rows = as_schema(batch, schema, self.plan.query.names[self.stream])
             prepared = self.plan.bound.prepare(self.stream, rows, 0).rows
             chosen = np.arange(len(prepared))
@@ -111,11 +111,6 @@ class TallyKeys:
         yield pa.RecordBatch.from_arrays(
             [arrow_array(c, f.type) for c, f in zip(columns, KEYS, strict=True)], schema=KEYS
         )
-
-
-def _named(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield pa.RecordBatch.from_arrays(batch.columns, names=list(names))
 
 
 def _report(meter: Any, step: tuple[Any, ...], partition: int) -> Report | None:

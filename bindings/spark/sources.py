@@ -1,0 +1,159 @@
+"""Where the rows of a frame come from: Spark's own operators, or straight from Parquet files.
+
+A frame that is nothing but Parquet files on a file system of this machine is read by the tasks
+themselves: Spark would make rows of columns, and columns of rows again, for more than all other
+steps of a join take together.  Whatever Spark would have to interpret is left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from windjoin.arrow.parquet import Files, Share, footers, read
+from windjoin.arrow.plan import ROW
+
+EXECUTION = "org.apache.spark.sql.execution."
+PARQUET = f"{EXECUTION}datasources.parquet.ParquetFileFormat"
+LISTED = f"{EXECUTION}datasources.InMemoryFileIndex"
+WRAPPERS = {
+    f"{EXECUTION}{n}" for n in ("WholeStageCodegenExec", "ColumnarToRowExec", "InputAdapter")
+}
+SCAN = f"{EXECUTION}FileSourceScanExec"
+PLAIN_OPTIONS = {"path", "paths"}
+RIGHT = {
+    "spark.windjoin.readFiles": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+}
+
+
+class Read(Protocol):
+    """How a task gets at the rows of its partition."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows, under the names of their columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """Rows that Spark hands over, in columns with numbers for names."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays(batch.columns, names=list(self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Rows of files: Spark hands over nothing but the numbers of shares."""
+
+    names: tuple[str, ...]
+    shares: tuple[Share, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from read(self.shares[number], self.names, number << 33)
+
+    def all(self) -> Iterator[pa.RecordBatch]:
+        """The rows of all shares, read here and now."""
+        for share in self.shares:
+            yield from read(share, self.names, 0)
+
+
+class Source:
+    """One frame as the tasks of a join see it."""
+
+    def __init__(self, frame: Any, tasks: int) -> None:
+        self.frame, self.tasks = frame, tasks
+
+    @cached_property
+    def files(self) -> Files | None:
+        """The files that the frame is, if it is nothing else."""
+        paths = parquet_paths(self.frame)
+        return None if paths is None else footers(paths)
+
+    @property
+    def rows(self) -> int:
+        """Of the files."""
+        return 0 if self.files is None else self.files.rows
+
+    def holds(self, schema: pa.Schema) -> bool:
+        """Whether tasks can read these columns from the files."""
+        return self.files is not None and self.files.hold(schema)
+
+    def take(self, schema: pa.Schema) -> tuple[Any, Read]:
+        """A frame for `mapInArrow`, and how its tasks get rows with the columns of ``schema``."""
+        names = tuple(schema.names)
+        if self.files is not None and self.holds(schema):
+            shares = self.files.shares(self.tasks)
+            count = len(shares) if shares[0] else 0
+            numbers = self.frame.sparkSession.range(0, count, 1, max(1, count))
+            return numbers, Fetched(names, shares)
+        chosen = [F.monotonically_increasing_id() if n == ROW else column(n) for n in names]
+        # numbers for names: `mapInArrow` refuses names with dots
+        numbered = [one.alias(f"c{number}") for number, one in enumerate(chosen)]
+        return self.frame.select(numbered), Handed(names)
+
+
+def column(name: str) -> Any:
+    """A column by its name as it is, dots and backticks included."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def sources(frames: Sequence[Any], tasks: int) -> list[Source]:
+    """A source for each frame; one for all streams that are the same frame."""
+    known = {id(frame): Source(frame, tasks) for frame in frames}
+    return [known[id(frame)] for frame in frames]
+
+
+def parquet_paths(frame: Any) -> list[str] | None:
+    """The local Parquet files that a frame is, whole and unchanged; None if it is more or less."""
+    if getattr(frame, "_jdf", None) is None:
+        return None
+    conf = frame.sparkSession.conf
+    if any(conf.get(key, right).upper() != right.upper() for key, right in RIGHT.items()):
+        return None
+    node = frame._jdf.queryExecution().executedPlan()
+    while kind_of(node) in WRAPPERS:
+        node = node.children().head()
+    if kind_of(node) != SCAN:
+        return None
+    relation = node.relation()
+    options = {str(key).lower() for key in relation.options().keys().mkString("\n").split("\n")}
+    if (
+        kind_of(relation.fileFormat()) != PARQUET
+        or kind_of(relation.location()) != LISTED
+        or not node.dataFilters().isEmpty()
+        or not node.partitionFilters().isEmpty()
+        or not relation.partitionSchema().isEmpty()
+        or not options - {""} <= PLAIN_OPTIONS
+    ):
+        return None
+    return local_paths(relation.location().inputFiles())
+
+
+def local_paths(addresses: Iterable[str]) -> list[str] | None:
+    """Paths of ``file:`` addresses, without what Spark does not read; None if there are others."""
+    parts = [urlsplit(str(address)) for address in addresses]
+    if any(part.scheme != "file" for part in parts):
+        return None
+    paths = [unquote(part.path) for part in parts]
+    return [path for path in paths if not PurePath(path).name.startswith(("_", "."))]
+
+
+def kind_of(node: Any) -> str:
+    """The class of an object in the JVM."""
+    return str(node.getClass().getName())

@@ -1,0 +1,120 @@
+"""Frames that are Parquet files are read by the tasks; whatever is more is left to Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import windjoin as wj
+import windjoin.spark as wjs
+from pyarrow import parquet
+from pyspark.sql import functions as F
+from windjoin.spark.sources import Source, local_paths, parquet_paths
+
+from tests.spark import MARKS
+from tests.spark.queries import chain, rows_of, table
+
+pytestmark = MARKS
+
+
+def written(folder: Path, rows: pa.Table, files: int = 3) -> str:
+    """Rows as Parquet files with small row groups, in a folder whose name must be quoted."""
+    target = folder / "with a blank"
+    target.mkdir()
+    size = -(-rows.num_rows // files)
+    for number in range(files):
+        part = rows.slice(number * size, size)
+        parquet.write_table(part, target / f"part {number}.parquet", row_group_size=100)
+    return str(target)
+
+
+@pytest.mark.parametrize("strategy", ["atr", "psp"])
+def test_join_of_files_gives_the_rows_of_one_process(
+    spark: Any, tmp_path: Path, strategy: str
+) -> None:
+    query, given = chain(), {}
+    tables = {name: table(seed, 900) for seed, name in enumerate("abc")}
+    for name, rows in tables.items():
+        (tmp_path / name).mkdir()
+        given[name] = spark.read.parquet(written(tmp_path / name, rows))
+        assert parquet_paths(given[name]) is not None
+    found = wjs.join(query, given, hosts=3, strategy=strategy)
+    assert rows_of(found) == rows_of(query.run(tables))
+    assert "read by tasks from Parquet files: a, b, c" in wjs.explain(query)
+
+
+@pytest.mark.parametrize("strategy", ["groups", "ctr"])
+def test_rows_of_files_are_told_apart(spark: Any, tmp_path: Path, strategy: str) -> None:
+    rows = table(4, 700)
+    frame = spark.read.parquet(written(tmp_path, rows))
+    a, b = (wj.stream(name, time="ts", window=12) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"], select=[a["n"], b["n"]], exclude_self=True)
+    found = wjs.join(query, {"a": frame, "b": frame}, hosts=3, strategy=strategy)
+    assert rows_of(found) == rows_of(query.run({"a": rows, "b": rows}))
+
+
+@pytest.mark.parametrize("times", ["INT96", "TIMESTAMP_MICROS"])
+def test_every_type_of_files_arrives_as_spark_reads_it(
+    spark: Any, tmp_path: Path, times: str
+) -> None:
+    rows = spark.sql(
+        """
+        SELECT TIMESTAMP'2024-03-31 01:59:59.000001' + make_interval(0,0,0,0,0,0,id) AS ts,
+               id % 3 AS k, CAST(id AS decimal(20,3)) AS money, CAST(id AS decimal(7,2)) AS cents,
+               array(id, null) AS many, map('a', id) AS named,
+               named_struct('p', id, 'q', array('z')) AS nested, CAST('bytes' AS binary) AS raw,
+               DATE'2024-01-01' AS day, DATE'0001-01-01' AS early,
+               TIMESTAMP_NTZ'2024-03-31 02:30:00' AS local, CAST(id AS tinyint) AS small,
+               TIMESTAMP'1600-01-01 00:00:00' AS moment, id > 2 AS flag,
+               CAST(id AS float) AS single, CAST(null AS string) AS nothing
+        FROM range(8)
+        """
+    )
+    spark.conf.set("spark.sql.parquet.outputTimestampType", times)
+    rows.write.parquet(str(tmp_path / "typed"))
+    spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    frame = spark.read.parquet(str(tmp_path / "typed"))
+    a, b = (wj.stream(name, time="ts", window="2s") for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    direct = wjs.join(query, {"a": frame, "b": frame}, hosts=2, strategy="atr")
+    assert "read by tasks" in wjs.explain(query)
+    spark.conf.set("spark.windjoin.readFiles", "false")
+    by_spark = wjs.join(query, {"a": frame, "b": frame}, hosts=2, strategy="atr")
+    spark.conf.unset("spark.windjoin.readFiles")
+    assert "read by tasks" not in wjs.explain(query)
+    assert direct.schema == by_spark.schema
+    assert sorted(map(str, direct.collect())) == sorted(map(str, by_spark.collect()))
+    assert direct.count() == 8
+
+
+def test_what_is_more_than_files_is_left_to_spark(spark: Any, tmp_path: Path) -> None:
+    folder = written(tmp_path, table(1, 50))
+    plain = spark.read.parquet(folder)
+    assert len(parquet_paths(plain) or []) == 3
+    assert parquet_paths(plain.select("k", "ts")) is not None
+    plain.write.partitionBy("w").parquet(str(tmp_path / "parted"))
+    others = [
+        plain.where("k > 3"), plain.withColumn("k", F.col("k") + 1), plain.limit(3),
+        plain.repartition(2), plain.sample(0.5), spark.read.parquet(str(tmp_path / "parted")),
+        spark.read.option("datetimeRebaseMode", "LEGACY").parquet(folder),
+        plain.unionAll(plain), spark.range(3), spark.createDataFrame([(1,)], "k int"),
+    ]  # fmt: skip
+    assert [parquet_paths(one) for one in others] == [None] * len(others)
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    assert parquet_paths(plain) is None
+    spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+    assert local_paths(["hdfs://host/a.parquet"]) is None
+    assert local_paths(["file:///a%20b/c.parquet", "file:///a/_metadata"]) == ["/a b/c.parquet"]
+
+
+def test_files_without_rows_are_no_trouble(spark: Any, tmp_path: Path) -> None:
+    query = chain()
+    tables = {name: table(2, n) for name, n in zip("abc", (0, 60, 60), strict=True)}
+    given = {name: spark.createDataFrame(rows) for name, rows in tables.items()}
+    given["a"].write.parquet(str(tmp_path / "none"))
+    given["a"] = spark.read.parquet(str(tmp_path / "none"))
+    assert Source(given["a"], 2).rows == 0
+    for strategy in ("single", "atr"):
+        assert wjs.join(query, given, hosts=2, strategy=strategy).count() == 0
