@@ -1,12 +1,14 @@
-"""All of it: ``python -m benchmarks.spark``."""
+"""All of it, written to benchmarks/results/spark: ``python -m benchmarks.spark``."""
 
+from benchmarks.spark import bytes as shuffled
 from benchmarks.spark import fixed, memory, run, scaling
 
-run.main(["W1", "--engines", "windjoin", "cells", "naive"])
-run.main(["W2", "W7", "--engines", "windjoin", "cells"])
-run.main(["W2", "W7", "--engines", "windjoin", "naive", "--share", "0.05"])
-run.main(["W3", "W6", "--engines", "windjoin", "pandas", "--share", "0.1"])
-run.main(["W3", "W4", "--engines", "windjoin", "cells", "--share", "0.1"])
+run.main(["W1", "--engines", "naive", "cells", "--repeat", "6", "--record"])
+run.main(["W2", "W7", "--engines", "cells", "naive", "--limit", "60", "--record"])
+run.main(["W3", "--engines", "naive", "cells", "pandas", "--share", "0.1", "--record"])
+run.main(["W4", "--engines", "naive", "cells", "--limit", "60", "--record"])
+run.main(["W6", "--engines", "pandas", "--limit", "60", "--record"])
 fixed.main()
 scaling.main([])
+shuffled.main([])
 memory.main([])

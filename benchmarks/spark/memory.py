@@ -15,6 +15,7 @@ import windjoin as wj
 import windjoin.spark as wjs
 from pyspark.sql import functions as F
 
+from benchmarks.spark.record import Line, record
 from benchmarks.spark.run import session
 
 BYTES = 200  # of text in every row
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     query = wj.join(a, b, on=a["k"] == b["k"], select=[a["text"], b["ts"]])
     text = F.rpad(F.col("id").cast("string"), BYTES, "x")
     print(f"workers may have {given.limit}")
+    most = []
     for rows in (given.rows // 4, given.rows // 2, given.rows):
         frame = spark.range(rows).select(
             F.col("id").alias("ts"), (F.hash("id") % 1000).alias("k"), text.alias("text")
@@ -38,11 +40,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         joined = wjs.join(query, {"a": frame, "b": frame}, hosts=2, strategy="atr")
         found = joined.agg(F.count("*"), F.sum(F.length("a_text"))).first()
         held = max(host["most_bytes"] for host in wjs.measured(query))
+        most.append(held)
         print(
             f"2 x {rows:,} rows, {2 * rows * (BYTES + 12) / 2**20:,.0f} MiB: {found[0]:,} results,"
             f" at most {held / 2**20:.0f} MiB of rows held at a time",
             flush=True,
         )
+    sizes = ", ".join(f"{held / 2**20:.0f}" for held in most)
+    total = 2 * given.rows * (BYTES + 12) / 2**20
+    line = Line(
+        "rows held: most over least while input grows fourfold", max(most) / min(most), 1.25,
+        at_least=False,
+        detail=f"{sizes} MiB at a time, of up to {total:,.0f} MiB; limit {given.limit}",
+    )  # fmt: skip
+    record("Memory of a worker with spark.executor.pyspark.memory", [line])
     spark.stop()
     return 0
 

@@ -2,20 +2,21 @@
 
     python -m benchmarks.spark.run W1 W2 W7 --engines windjoin cells naive --repeat 3
 
-Cold is the first run of an engine in the session, warm the best of the others.  Ratios are of CPU
-seconds (JVM and Python workers together), which other work on the machine disturbs least.
-Every answer is compared with the recorded one.
+Engines take turns.  Cold is the first run of an engine in the session, warm the best of the others;
+ratios are of warm wall seconds, CPU seconds are those of the JVM and the Python workers together.
+Every answer is compared with the recorded one.  A run that takes too long is stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import psutil
@@ -25,9 +26,17 @@ from pyarrow import parquet
 from benchmarks.checksum import FACTORS, OFFSET, PRIME
 from benchmarks.oracle import oracle
 from benchmarks.spark.engines import ENGINES, NUMBERS
+from benchmarks.spark.record import Line, record
 from benchmarks.workloads import FORMAT, WORKLOADS, Workload, cache_folder
 
 FILES = 4  # per stream
+TARGETS = {  # how many times as long as windjoin a peer should take, at least
+    ("equality", "naive"): 2, ("equality", "cells"): 2,
+    ("band", "naive"): 50, ("band", "cells"): 2,
+    ("plane", "naive"): 50, ("plane", "cells"): 2,
+    ("overlap", "naive"): 20, ("overlap", "cells"): 20, ("overlap", "pandas"): 20,
+    ("vectors", "naive"): 20, ("vectors", "cells"): 20, ("images", "pandas"): 20,
+}  # fmt: skip
 
 
 def session(master: str, **conf: str) -> Any:
@@ -90,9 +99,10 @@ def parquet_paths(workload: Workload) -> list[Path]:
 
 def with_bytes(table: pa.Table) -> pa.Table:
     """Images as binary, as Spark knows them: it has no unsigned bytes."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_fixed_size_list(field.type) and field.type.value_type == pa.uint8():
-            size = field.type.list_size
+    for place, column in enumerate(table.schema):
+        kind: Any = column.type
+        if pa.types.is_fixed_size_list(kind) and kind.value_type == pa.uint8():
+            size = kind.list_size
             flat = table.column(place).combine_chunks().flatten()
             whole = pa.FixedSizeBinaryArray.from_buffers(
                 pa.binary(size),
@@ -100,7 +110,7 @@ def with_bytes(table: pa.Table) -> pa.Table:
                 [None, flat.buffers()[1]],
                 offset=flat.offset // size,
             )
-            table = table.set_column(place, field.name, whole.cast(pa.binary()))
+            table = table.set_column(place, column.name, whole.cast(pa.binary()))
     return table
 
 
@@ -128,52 +138,111 @@ def cpu_seconds() -> float:
     return total
 
 
-class Runs(NamedTuple):
-    """Wall and CPU seconds of every run."""
+@dataclass
+class Runs:
+    """Wall and CPU seconds of every run of an engine."""
 
-    wall: list[float]
-    cpu: list[float]
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    stopped: bool = False
+
+    def best(self, seconds: list[float]) -> float:
+        """The best of the warm runs."""
+        return min(seconds[1:] or seconds)
 
 
-def measure(spark: Any, workload: Workload, engine: str, repeat: int) -> Runs:
-    """Run an engine several times; the answer is checked each time."""
-    runs = Runs([], [])
+def limited(spark: Any, seconds: float, run: Callable[[], Any]) -> Any:
+    """What ``run`` gives; None if it took longer and was stopped."""
+    spark.sparkContext.setJobGroup("benchmark", "benchmark", interruptOnCancel=True)
+    stopped = threading.Event()
+
+    def stop() -> None:
+        stopped.set()
+        spark.sparkContext.cancelJobGroup("benchmark")
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    try:
+        return run()
+    except Exception:
+        if not stopped.is_set():
+            raise
+        return None
+    finally:
+        timer.cancel()
+
+
+def turn(spark: Any, workload: Workload, engine: str, runs: Runs, limit: float) -> None:
+    """One more run of an engine; the answer is checked."""
+    frames = [spark.read.parquet(str(path)) for path in parquet_paths(workload)]
+    began, used = time.perf_counter(), cpu_seconds()
+    found = limited(spark, limit, lambda: answer(ENGINES[engine](workload, frames)))
+    runs.wall.append(time.perf_counter() - began)
+    runs.cpu.append(cpu_seconds() - used)
+    runs.stopped = found is None
+    right = (workload.results, workload.checksum)
+    if found is not None and found != right:
+        raise SystemExit(f"{workload.name}, {engine}: found {found}, not {right}")
+
+
+def contest(
+    spark: Any, workload: Workload, engines: Sequence[str], repeat: int, limit: float
+) -> dict[str, Runs]:
+    """Engines take turns, so that all of them find the session equally warm."""
+    every = {engine: Runs() for engine in engines}
     for _ in range(repeat):
-        frames = [spark.read.parquet(str(path)) for path in parquet_paths(workload)]
-        began, used = time.perf_counter(), cpu_seconds()
-        found = answer(ENGINES[engine](workload, frames))
-        runs.wall.append(time.perf_counter() - began)
-        runs.cpu.append(cpu_seconds() - used)
-        if found != (workload.results, workload.checksum):
-            raise SystemExit(
-                f"{workload.name}, {engine}: found {found}, not"
-                f" {(workload.results, workload.checksum)}"
-            )
-    return runs
+        for engine, runs in every.items():
+            if not runs.stopped:
+                turn(spark, workload, engine, runs, limit)
+    return every
+
+
+def lines_of(workload: Workload, every: dict[str, Runs]) -> list[Line]:
+    """Peers against windjoin."""
+    ours = every["windjoin"]
+    warm, cpu = ours.best(ours.wall), ours.best(ours.cpu)
+    lines = []
+    for engine, runs in every.items():
+        target = TARGETS.get((workload.kind, engine))
+        if target is None:
+            continue
+        ratio = runs.best(runs.wall) / warm
+        said = "stopped after" if runs.stopped else "warm"
+        detail = (
+            f"{said} {runs.best(runs.wall):.2f} s, {runs.best(runs.cpu):.2f} CPU s against"
+            f" {warm:.2f} s, {cpu:.2f} CPU s; cold {runs.wall[0]:.2f} s against"
+            f" {ours.wall[0]:.2f} s"
+        )
+        lines.append(Line(f"{workload.name} {engine}", ratio, target, True, runs.stopped, detail))
+    return lines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table of seconds and of ratios to the first engine."""
+    """Print a table of seconds and of ratios to windjoin's."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="+", choices=sorted(WORKLOADS))
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=4)
+    parser.add_argument("--limit", type=float, default=60, help="seconds of one run")
     parser.add_argument("--share", type=float, default=1.0, help="of the time that is joined")
     parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--record", action="store_true", help="write to benchmarks/results/spark")
     given = parser.parse_args(arguments)
     workloads = [shortened(WORKLOADS[name], given.share) for name in given.names]
     for workload in workloads:
         parquet_paths(workload)
+    engines = ["windjoin", *(name for name in given.engines if name != "windjoin")]
     spark = session(given.master)
     print(f"{'workload':10} {'engine':10} {'cold s':>8} {'warm s':>8} {'cpu s':>8} {'ratio':>7}")
     for workload in workloads:
-        base = None
-        for engine in given.engines:
-            runs = measure(spark, workload, engine, given.repeat)
-            warm, cpu = min(runs.wall[1:] or runs.wall), min(runs.cpu[1:] or runs.cpu)
-            base = base or cpu
-            shown = f"{runs.wall[0]:8.2f} {warm:8.2f} {cpu:8.2f} {cpu / base:7.2f}"
-            print(f"{workload.name:10} {engine:10} {shown}", flush=True)
+        every = contest(spark, workload, engines, given.repeat, given.limit)
+        ours = every["windjoin"]
+        for engine, runs in every.items():
+            warm, cpu = runs.best(runs.wall), runs.best(runs.cpu)
+            shown = f"{runs.wall[0]:8.2f} {warm:8.2f} {cpu:8.2f} {warm / ours.best(ours.wall):7.2f}"
+            print(f"{workload.name:10} {engine:10} {shown}{' stopped' * runs.stopped}", flush=True)
+        if given.record:
+            record(f"{workload.name}: {workload.about}", lines_of(workload, every))
     spark.stop()
     return 0
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.spark.engines import ours
+from benchmarks.spark.record import Line, record
 from benchmarks.spark.run import answer, parquet_paths
 from benchmarks.workloads import WORKLOADS, Workload
 from tests.cluster.machines import Cluster, session
@@ -49,7 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             cluster.start(workers=2)
             for name in given.names:
                 one, two = (seconds(cluster, WORKLOADS[name], n) for n in (1, 2))
-                print(f"{name}: 1 executor {one:.2f} s, 2 {two:.2f} s, ratio {one / two:.2f}")
+                detail = f"{one:.2f} s on one, {two:.2f} s on two"
+                print(f"{name}: {detail}, ratio {one / two:.2f}")
+                line = Line(f"{name} on two executors", one / two, 1.7, detail=detail)
+                record(f"{name}: one executor process of a core against two", [line])
         finally:
             cluster.stop()
     return 0
