@@ -102,13 +102,14 @@ def opened(path: str) -> Any:
 
 def _schema(file: Any) -> pa.Schema:
     """The columns of a file; times of the old kind are in UTC, which no file says."""
-    schema = file.schema_arrow.remove_metadata()
+    schema: Any = file.schema_arrow.remove_metadata()
     for number in range(len(file.schema)):
         stored = file.schema.column(number)
         if stored.physical_type == "INT96" and stored.path in schema.names:
             place = schema.names.index(stored.path)
             schema = schema.set(place, pa.field(stored.path, pa.timestamp("us", "UTC")))
-    return schema
+    found: pa.Schema = schema
+    return found
 
 
 def same_values(given: Any, wanted: Any) -> bool:

@@ -266,7 +266,7 @@ def _frame(planned: Planned, streams: list[Source]) -> Any:
     onward: Any = None
     for stage, arriving in enumerate(plan.inputs):
         packed = [
-            _packed(plan, group, streams[group[0]], meter)
+            _packed(plan, group, streams[group[0]], meter, _steady(plan, group, streams))
             for group in _same_frames(arriving, streams)
         ]
         if onward is not None:
@@ -287,9 +287,23 @@ def union(frames: Sequence[Any]) -> Any:
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def _packed(plan: Plan, streams: tuple[int, ...], source: Source, meter: Meter | None) -> Any:
+def _steady(plan: Plan, group: tuple[int, ...], given: list[Source]) -> list[str] | None:
+    """What tells rows apart that are numbered anew for each exchange; None if they are not."""
+    same = [number for number, source in enumerate(given) if source is given[group[0]]]
+    if len(same) == len(group) or not plan.numbered & set(group):
+        return None
+    return list(dict.fromkeys(n for s in same for n in plan.schemas[plan.query.names[s]].names))
+
+
+def _packed(
+    plan: Plan,
+    streams: tuple[int, ...],
+    source: Source,
+    meter: Meter | None,
+    steady: list[str] | None = None,
+) -> Any:
     fields = {field.name: field for stream in streams for field in plan.schema(stream)}
-    frame, read = source.take(pa.schema(list(fields.values())))
+    frame, read = source.take(pa.schema(list(fields.values())), steady)
     return frame.mapInArrow(_task(Pack(plan, streams, read), meter), SEGMENT_TYPE)
 
 

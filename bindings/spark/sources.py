@@ -64,7 +64,8 @@ class Fetched:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number in batch.column(0).to_pylist():
+            numbers: list[int] = batch.column(0).to_pylist()  # type: ignore[assignment]
+            for number in numbers:
                 yield from read(self.shares[number], self.names, number << 33)
 
     def all(self) -> Iterator[pa.RecordBatch]:
@@ -94,8 +95,12 @@ class Source:
         """Whether tasks can read these columns from the files."""
         return self.files is not None and self.files.hold(schema)
 
-    def take(self, schema: pa.Schema) -> tuple[Any, Read]:
-        """A frame for `mapInArrow`, and how its tasks get rows with the columns of ``schema``."""
+    def take(self, schema: pa.Schema, steady: Sequence[str] | None = None) -> tuple[Any, Read]:
+        """A frame for `mapInArrow`, and how its tasks get rows with the columns of ``schema``.
+
+        With ``steady``, rows have the same numbers whenever the frame is computed; rows that are
+        equal in these columns may be taken for each other.
+        """
         names = tuple(schema.names)
         if self.files is not None and self.holds(schema):
             shares = self.files.shares(self.tasks)
@@ -105,7 +110,24 @@ class Source:
         chosen = [F.monotonically_increasing_id() if n == ROW else column(n) for n in names]
         # numbers for names: `mapInArrow` refuses names with dots
         numbered = [one.alias(f"c{number}") for number, one in enumerate(chosen)]
-        return self.frame.select(numbered), Handed(names)
+        frame = self.frame if steady is None else self._steady(steady)
+        return frame.select(numbered), Handed(names)
+
+    def _steady(self, names: Sequence[str]) -> Any:
+        """The rows in places that their contents alone decide.
+
+        A frame may give its rows in another order, or cut into other partitions, each time it is
+        computed; a number of a row then means another row.  Equal rows may change places.
+        """
+        kinds = {field.name: field.dataType for field in self.frame.schema}
+        keys = [comparable(column(name), kinds[name]) for name in names]
+        spread = self.frame.repartition(self.tasks, F.xxhash64(*keys))
+        return spread.sortWithinPartitions(*keys)
+
+
+def comparable(value: Any, kind: Any) -> Any:
+    """A column, as something that can be sorted and hashed."""
+    return F.to_json(F.struct(value)) if "map<" in kind.simpleString() else value
 
 
 def column(name: str) -> Any:

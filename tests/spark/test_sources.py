@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,26 @@ def test_files_without_rows_are_no_trouble(spark: Any, tmp_path: Path) -> None:
     assert Source(given["a"], 2).rows == 0
     for strategy in ("single", "atr"):
         assert wjs.join(query, given, hosts=2, strategy=strategy).count() == 0
+
+
+def unsteady(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of a partition in another order each time."""
+    import random
+
+    for batch in list(batches):
+        yield batch.take(pa.array(random.SystemRandom().sample(range(len(batch)), len(batch))))
+
+
+@pytest.mark.parametrize("strategy", ["atr", "ctr", "psp", "groups"])
+def test_rows_in_another_order_each_time_are_told_apart(spark: Any, strategy: str) -> None:
+    rows = pa.table({"ts": [*range(40), *range(40)], "k": [1, 2] * 40, "n": [*range(78), 1, 1]})
+    frame = spark.createDataFrame(rows).withColumn("m", F.create_map(F.lit("n"), F.col("n")))
+    frame = frame.repartition(2).mapInArrow(unsteady, frame.schema)
+    a, b, c = (wj.stream(name, time="ts", window=2) for name in "abc")
+    on = [a["k"] == b["k"], b["k"] == c["k"]]
+    columns = [a["n"], b["n"], b["m"], c["n"]]
+    query = wj.join(a, b, c, on=on, select=columns, exclude_self=True)
+    plain = wj.join(a, b, c, on=on, select=[a["n"], b["n"], c["n"]], exclude_self=True)
+    found = wjs.join(query, dict.fromkeys("abc", frame), hosts=3, strategy=strategy)
+    expected = rows_of(plain.run(dict.fromkeys("abc", rows)))
+    assert rows_of(found.drop("b_m")) == expected
