@@ -187,5 +187,6 @@ def _as_measured(
         Costs(SEND * unit, INSERT * unit, probe * unit, 0.0, 0.0),
         PATIENT,
         keyed,
+        scanned=False,
     )
     return asked, unit

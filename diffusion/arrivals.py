@@ -43,6 +43,19 @@ def batch_size(scenario: Scenario, visits: float) -> int:
     return max(1, int(np.ceil(rows * max(visits, 1.0) / scenario.events)))
 
 
+def visits_per_batch(scenario: Scenario, strategy: str, hosts: int) -> float:
+    """Roughly how many jobs a batch makes."""
+    streams = len(scenario.streams)
+    if strategy == "psp":
+        return float(hosts * (streams - 1))
+    if strategy.startswith("atr"):
+        reach = 2 * max(spec.window_s for spec in scenario.streams)
+        return float(min(hosts, 2 + reach / scenario.segment_s))
+    if strategy.startswith("ctr"):
+        return float(min(hosts, 12)) * (streams - 1) * min(hosts, 8)
+    return 1.0
+
+
 def rate_at(scenario: Scenario, stream: int, seconds: F64) -> F64:
     """Rows per second of a stream at each of these times, without bursts.
 

@@ -23,9 +23,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from windjoin.diffusion.adaptive import AdaptiveRouter
 from windjoin.diffusion.errors import RoutingError
-from windjoin.diffusion.load import Host, Usage, Weights
-from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
+from windjoin.diffusion.load import Host, Weights
+from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement
 from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
 from windjoin.pyx.tasks import TaskTable
@@ -47,7 +48,7 @@ class Task(NamedTuple):
 Wanted = tuple[tuple[Part, ...], tuple[int, ...], int]  # parts, their hosts, time in all of them
 
 
-class ATR(Router):
+class ATR(AdaptiveRouter):
     """One hop; masters are stored once, followers where a window may need them.
 
     >>> from windjoin.diffusion.registry import make
@@ -74,8 +75,9 @@ class ATR(Router):
         master: int | None = None,
         adapt: bool = True,
     ) -> None:
-        super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
-        self.adapt = adapt
+        super().__init__(
+            profiles, hosts, segment_length=segment_length, weights=weights, adapt=adapt
+        )
         self.master = self.best_master() if master is None else self._checked(master)
         self._table = TaskTable(len(self.profiles), Part)
         self.mark = 0
@@ -85,7 +87,6 @@ class ATR(Router):
         self._cuts: list[int] = []  # ends of the masters' segments that are still to come
         self._placed = [NEVER] * len(self.profiles)  # rows of the stream before this are placed
         self._mark_free_from = {0: NEVER}  # bit -> when no row with it can be reached any more
-        self._climber = HillClimber.around(segment_length)
         self._answers: dict[Segment, tuple[Placement, tuple[int, ...]]] = {}  # of this border
         self._order_of: dict[tuple[int, int], tuple[int, ...]] = {}  # by stream and master
 
@@ -120,29 +121,11 @@ class ATR(Router):
         self.counters.switches += 1
         return True
 
-    def change_length(self, length: int) -> None:
-        """Segments of the master that are not assigned yet get this length."""
-        if length < 1:
-            raise RoutingError(f"segment_length is {length}; it must be at least 1")
-        self.counters.switches += length != self.segment_length
-        self.segment_length = length
-
-    def report(
-        self,
-        loads: Mapping[int, Usage],
-        *,
-        rates: Sequence[float] | None = None,
-        throughput: float | None = None,
-    ) -> None:
-        """Take measurements; with ``adapt``, master and segment length follow them."""
-        super().report(loads, rates=rates, throughput=throughput)
-        if not self.adapt:
-            return
+    def _follow(self, rates: Sequence[float] | None) -> None:
+        """The stream with the least overhead becomes master."""
         best = self.best_master()
         if self.overhead(best) < KEEP_MASTER * self.overhead(self.master):
             self.switch_master(best)
-        if throughput is not None:
-            self.change_length(self._climber.observe(throughput))
 
     # -- routing -------------------------------------------------------------------------------
 

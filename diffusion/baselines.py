@@ -56,14 +56,7 @@ class Single(Router):
         if number != self.home:
             return ()
         self.home = self.book.least_loaded(1)[0]
-        source = None if lost else number
-        moves = [
-            Move(stream, self.border - window, self._placed, source, self.home)
-            for stream, window in enumerate(self.windows)
-            if self._placed > NEVER
-        ]
-        self.counters.moves += len(moves)
-        return tuple(moves)
+        return tuple(self._hand_windows(None if lost else number, self.home, self._placed))
 
     def describe(self) -> Description:
         """One entry: home."""

@@ -31,6 +31,8 @@ class Statistics:
     costs: Costs = field(default_factory=Costs)
     patience_s: float = 60.0  # results that come so much later count half
     keyed: bool = False  # all rows of a result are equal in one key: partition groups are possible
+    hot_key: float = 0.0  # share of the rows that have the most frequent value of that key
+    scanned: bool = True  # a probe costs by the share of the window that is at the host
 
     @classmethod
     def of(cls, scenario: Scenario) -> Statistics:
@@ -46,7 +48,8 @@ class Statistics:
             )
             for at, spec in enumerate(scenario.streams)
         )
-        return cls(profiles, scenario.costs)
+        hot = scenario.hot_key
+        return cls(profiles, scenario.costs, keyed=hot is not None, hot_key=hot or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class _Model:
         self.profiles = check_profiles(statistics.profiles)
         self.costs = statistics.costs
         self.patience_s = statistics.patience_s
+        self.hot_key, self.scanned = statistics.hot_key, statistics.scanned
         self.speeds = speeds
         self.rate = sum(profile.rate for profile in self.profiles)  # rows per ms
         self.share = [p.rate / self.rate if self.rate else 0.0 for p in self.profiles]
@@ -127,9 +131,22 @@ class _Model:
         return self._estimate("single", {}, self.costs.receive_ms, max(self.speeds))
 
     def groups(self) -> Estimate:
-        """A row goes to the host of its key and to no other; skew is what keeps hosts waiting."""
-        parallel = self._balanced(len(self.speeds))
-        return self._estimate("groups", {}, self.costs.receive_ms, parallel)
+        """A row goes to the host of its key and to no other; skew is what keeps hosts waiting.
+
+        Of a window that is scanned it meets the part at that host, and all its partners in it.
+        """
+        even = (1.0 - self.hot_key) / len(self.speeds)
+        shares = [even + self.hot_key, *[even] * (len(self.speeds) - 1)]
+        results = sum(self.share[i] * self._sent(i) for i in range(len(self.profiles)))
+        kept = total = 0.0
+        for share, speed in zip(shares, self.speeds, strict=True):
+            probing = (self.base - results) * (share if self.scanned else 1.0)
+            work = probing + results + self.costs.receive_ms
+            total += share * work
+            needed = share * work * self.rate
+            kept += share * (min(1.0, speed / needed) if needed else 1.0)
+        parallel = min(sum(self.speeds), 1.0 / max(shares))
+        return Estimate("groups", {}, min(kept, 1.0), total, 0.0, parallel)
 
     def atr(self) -> Estimate:
         """Equation 2: a row of another stream goes to ``1 + (W_i + W_M) / T`` hosts.
@@ -229,8 +246,12 @@ class _Model:
         for count, k in zip(self.elements[stream], self.order[stream], strict=True):
             rows = self.profiles[k].rows_in_window
             total += count * (self.costs.probe_ms + self.costs.compare_ms * rows)
+        return total + self._sent(stream)
+
+    def _sent(self, stream: int) -> float:
+        """Sending the results of one row."""
         results = self.elements[stream][-1] * self._matches(stream, self.order[stream][-1])
-        return total + results * self.costs.send_ms
+        return results * self.costs.send_ms
 
     def _copies(self, stream: int, master: int, seconds: float) -> float:
         if stream == master:

@@ -17,10 +17,11 @@ from itertools import repeat
 from time import perf_counter_ns
 from typing import Any, ClassVar
 
+from windjoin.diffusion.adaptive import AdaptiveRouter
 from windjoin.diffusion.errors import RoutingError
-from windjoin.diffusion.load import Host, Usage, Weights
+from windjoin.diffusion.load import Host, Weights
 from windjoin.diffusion.orders import search_space
-from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
+from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement
 from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
 from windjoin.pyx.routes import RouteTable
@@ -28,7 +29,7 @@ from windjoin.pyx.routes import RouteTable
 MOST_ROWS = float(1 << 32)  # that one hop counts for, however much is expected to travel
 
 
-class CTR(Router):
+class CTR(AdaptiveRouter):
     """n - 1 hops; every stream is stored in few places and partial results travel.
 
     >>> from windjoin.diffusion.registry import make
@@ -59,7 +60,9 @@ class CTR(Router):
         crowded: float = 1.25,
         adapt: bool = True,
     ) -> None:
-        super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
+        super().__init__(
+            profiles, hosts, segment_length=segment_length, weights=weights, adapt=adapt
+        )
         for option, value in (
             ("copies", copies),
             ("warm_up_copies", warm_up_copies),
@@ -71,10 +74,8 @@ class CTR(Router):
             raise RoutingError(f"crowded is {crowded}; it must be at least 1")
         self.crowded = crowded
         self.copies, self.warm_up_copies, self.max_orders = copies, warm_up_copies, max_orders
-        self.adapt = adapt
         self.table = RouteTable(self.windows, self.book.size)
         self._first_border = NEVER
-        self._climber = HillClimber.around(segment_length)
         self._cost = 0.0  # equation 3, summed over all paths
         self._nanoseconds = 0
         self._set_orders()
@@ -129,28 +130,10 @@ class CTR(Router):
         self._nanoseconds += perf_counter_ns() - began
         return Path(tuple(hops))
 
-    def change_length(self, length: int) -> None:
-        """Segments from the next border on get this length."""
-        if length < 1:
-            raise RoutingError(f"segment_length is {length}; it must be at least 1")
-        self.counters.switches += length != self.segment_length
-        self.segment_length = length
-
-    def report(
-        self,
-        loads: Mapping[int, Usage],
-        *,
-        rates: Sequence[float] | None = None,
-        throughput: float | None = None,
-    ) -> None:
-        """Take measurements; with ``adapt``, orders and segment length follow them."""
-        super().report(loads, rates=rates, throughput=throughput)
-        if not self.adapt:
-            return
+    def _follow(self, rates: Sequence[float] | None) -> None:
+        """Candidate orders go by the rates."""
         if rates is not None:
             self._set_orders()
-        if throughput is not None:
-            self.change_length(self._climber.observe(throughput))
 
     def expire(self, watermark: int) -> None:
         """Delete the entries that no window can reach any more."""

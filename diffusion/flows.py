@@ -17,8 +17,9 @@ Entry = tuple[float, ...]
 class FlowMaker:
     """Makes the entries of a segment's flow: a stage per hop, an entry per host."""
 
-    def __init__(self, scenario: Scenario, holdings: Holdings) -> None:
+    def __init__(self, scenario: Scenario, holdings: Holdings, *, keyed: bool = False) -> None:
         self.scenario = scenario
+        self.keyed = keyed  # a host that has any partner of a row has all of them
         self.holdings = holdings
         streams = range(len(scenario.streams))
         self.counted: dict[tuple[int, float, float, int], tuple[F64, float]] = {}
@@ -80,7 +81,7 @@ class FlowMaker:
                 here -= self._void(k, host, max(start, low), min(stop, now), marks)
             share = here / whole if whole else 0.0
             work += gain * (costs.probe_ms * share + costs.compare_ms * here)
-            gain *= self.match[stream][k] * here
+            gain *= self.match[stream][k] * (whole if self.keyed else here)
         depth += len(hop.streams)
         size = self.scenario.streams[stream].row_bytes * depth
         return (host, NEVER, FOREVER, work, gain, size)

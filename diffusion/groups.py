@@ -179,14 +179,8 @@ class Groups(Router):
         self._shares = {}
         for group in groups:
             self.owner[group] = target
-        if self._placed == NEVER:
-            return []
-        moves = [
-            Move(stream, self.border - window, self._placed, source, target, groups=groups)
-            for stream, window in enumerate(self.windows)
-        ]
-        self.counters.moves += len(moves)
-        self.counters.switches += 1
+        moves = self._hand_windows(source, target, self._placed, groups)
+        self.counters.switches += bool(moves)
         return moves
 
     def _holds_work(self, number: int) -> bool:

@@ -17,6 +17,7 @@ class Holdings:
     def __init__(self, arrivals: Arrivals, windows: Sequence[int], hosts: int) -> None:
         self.windows = list(windows)
         self.hosts = hosts
+        self.share = np.ones(hosts)  # of the rows of its stretches that a host has: groups
         self._batches = [arrivals.of(stream) for stream in range(len(windows))]
         empty = np.empty((0, 4), np.int64)  # host, start, stop, marks
         self._held: list[I64] = [empty for _ in windows]
@@ -59,7 +60,7 @@ class Holdings:
         low, high = low[live], high[live]
         rows = self.rows_before(stream, high) - self.rows_before(stream, low)
         counts = np.bincount(held[live, 0], weights=rows, minlength=self.hosts)
-        return counts.astype(np.float64, copy=False)
+        return counts * self.share
 
     def state(self, now: float) -> F64:
         """Rows in the windows at ``now``, stored at each host."""

@@ -320,6 +320,19 @@ class Router(ABC):
     def _others(self, stream: int) -> tuple[int, ...]:
         return tuple(k for k in range(len(self.profiles)) if k != stream)
 
+    def _hand_windows(
+        self, source: int | None, target: int, placed: int, groups: tuple[int, ...] = ()
+    ) -> list[Move]:
+        """What windows reach of all streams, as far as it was placed, from a host or the log."""
+        if placed == NEVER:
+            return []
+        moves = [
+            Move(stream, self.border - window, placed, source, target, groups=groups)
+            for stream, window in enumerate(self.windows)
+        ]
+        self.counters.moves += len(moves)
+        return moves
+
     def _count(self, segment: Segment, covered: int) -> None:
         """Book a placement; ``covered`` is the time of all its parts, rows go by their share."""
         length = segment.stop - segment.start

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-STRATEGIES = ("single", "random", "atr", "atr-fixed", "ctr", "ctr-random", "psp")
+STRATEGIES = ("single", "random", "atr", "atr-fixed", "ctr", "ctr-random", "psp", "groups")
 
 
 class ScenarioError(ValueError):
@@ -88,6 +88,7 @@ class Scenario:
     relocation: str = "aggressive"  # ring
     smoothing: bool = True  # ring: slices even by rows, not only by age
     copies: int = 2  # ctr
+    hot_key: float | None = None  # groups: share of rows with the most frequent key; None: no key
     sample_s: float = 5.0
     rows_per_batch: int = 0  # 0: as few as the number of events allows
     events: int = 2_500_000  # about how many jobs a simulation may take
@@ -220,6 +221,13 @@ def _check_choices(s: Scenario, names: Sequence[str]) -> None:
         raise ScenarioError(f"selectivity is {s.selectivity}; it must be in 0..1")
     if s.matches is not None and s.matches < 0:
         raise ScenarioError(f"matches is {s.matches}; it must be >= 0")
+    if s.hot_key is not None and not 0 <= s.hot_key <= 1:
+        raise ScenarioError(f"hot_key is {s.hot_key}; it must be in 0..1")
+    if s.hot_key is None and "groups" in s.strategies:
+        raise ScenarioError(
+            "strategy 'groups' needs hot_key, the share of the rows with the most frequent key;"
+            " 0 where keys are even"
+        )
     for at, change in enumerate(s.changes):
         if change.stream is not None and change.stream not in names:
             raise ScenarioError(

@@ -6,15 +6,17 @@ What hosts do between two borders runs in the compiled event loop.  Deterministi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from windjoin.diffusion import simulator_core as core
-from windjoin.diffusion.arrivals import arrivals_of, rate_at
+from windjoin.diffusion.arrivals import arrivals_of, rate_at, visits_per_batch
 from windjoin.diffusion.choose import Statistics
 from windjoin.diffusion.flows import FlowMaker
+from windjoin.diffusion.group_flows import group_flows
 from windjoin.diffusion.holdings import Holdings
 from windjoin.diffusion.load import Host, Usage
 from windjoin.diffusion.psp import PSP
@@ -77,10 +79,11 @@ class Simulation:
         self.specs = specs + [specs[-1]] * joining
         self.present = len(specs)
         self.windows = [round(spec.window_s * 1000) for spec in scenario.streams]
-        arrivals = arrivals_of(scenario, self._visits_per_batch())
+        arrivals = arrivals_of(scenario, visits_per_batch(scenario, strategy, len(self.specs)))
         self.holdings = Holdings(arrivals, self.windows, len(self.specs))
-        self.flows = FlowMaker(scenario, self.holdings)
+        self.flows = FlowMaker(scenario, self.holdings, keyed=strategy == "groups")
         self.router = self._make_router()
+        self.groups = group_flows(scenario, self.router, self.holdings)
         self.is_ring = isinstance(self.router, PSP)
         self.plant = core.Plant(
             np.array([spec.cpu for spec in self.specs]),
@@ -162,18 +165,6 @@ class Simulation:
                     elements *= scenario.selectivity_of(at, k) * rows
         return total
 
-    def _visits_per_batch(self) -> float:
-        """Roughly how many jobs a batch makes."""
-        streams, hosts = len(self.scenario.streams), len(self.specs)
-        if self.strategy == "psp":
-            return float(hosts * (streams - 1))
-        if self.strategy.startswith("atr"):
-            reach = 2 * max(spec.window_s for spec in self.scenario.streams)
-            return float(min(hosts, 2 + reach / self.scenario.segment_s))
-        if self.strategy.startswith("ctr"):
-            return float(min(hosts, 12)) * (streams - 1) * min(hosts, 8)
-        return 1.0
-
     def _machine(self, slots: int) -> core.Machine:
         hosts = len(self.specs)
         bins = int(np.ceil(self.scenario.seconds / self.scenario.sample_s))
@@ -210,15 +201,17 @@ class Simulation:
             first = self._add_ring_flows((border + stop) / 2)
             self._assign_flows(border, stop, first)
             return self.ring.table(self.in_flight)
-        first = len(self.flow_table)
+        first, hosts = len(self.flow_table), routes[0].placement.hosts
         table: list[tuple[int, int, int]] = []
+        if self.groups is not None:
+            routes = [one for route in routes for one in self.groups.apart(route)]
         for route in routes:
             entries, visits = self.flows.entries(route, self.used)
             table.append((self.used, self.used + visits, len(table)))
             self._append(entries)
             self.room = max(self.room, len(entries) + 2)
         self.flow_table = np.concatenate([self.flow_table, np.array(table, np.int64)])
-        self._assign_flows(border, stop, first)
+        self._assign_flows(border, stop, first, hosts)
         return NO_RING
 
     def _append(self, rows: F64) -> None:
@@ -227,9 +220,13 @@ class Simulation:
         self.entries[self.used : self.used + len(rows)] = rows
         self.used += len(rows)
 
-    def _assign_flows(self, border: int, stop: int, first: int) -> None:
+    def _assign_flows(self, border: int, stop: int, first: int, hosts: Sequence[int] = ()) -> None:
+        """A batch takes the flow of its stream, with groups that of its stream and its host."""
         low, high = np.searchsorted(self.plant.batch_time, [border, stop])
-        self.plant.batch_flow[low:high] = first + self.streams[low:high]
+        flow = self.streams[low:high]
+        if self.groups is not None:
+            flow = flow * len(hosts) + self.groups.pick(hosts, high - low)
+        self.plant.batch_flow[low:high] = first + flow
 
     def _add_ring_flows(self, now: float) -> int:
         """What the rows of these segments meet in each slice; return the first flow's number."""
@@ -264,13 +261,15 @@ class Simulation:
         if isinstance(self.router, PSP):  # rows that age ride with the blocks: see `ring_job`
             for stream, held in enumerate(self.router.held):
                 self.holdings.hold(stream, held)
+        elif self.groups is not None:
+            self.groups.settle(border)
         else:
             self._charge(moves, border)
 
     def _charge(self, moves: tuple[Move, ...], now: int) -> None:
         """Carry out moves of state: the hosts work for them."""
         for move in moves:
-            rows = self.holdings.move(move)
+            rows = self.groups.rows_of(move) if self.groups else self.holdings.move(move)
             self.moved_state += rows
             costs = self.scenario.costs
             if move.source is not None:

@@ -21,7 +21,10 @@
 
 /* Up to this many hosts, counting anew beats keeping counts. */
 #define WJ_FEW_HOSTS 12
+/* Up to this many, for up to this many segments, scoring anew beats keeping scores. */
+#define WJ_SOME_HOSTS 48
 #define WJ_NO_GAIN INT64_MAX
+#define WJ_INFINITE ((int64_t)0x7f800000 << 32) /* the key of a score of weight / 0 */
 
 typedef struct {
     int hosts;                /* host numbers are 0 .. hosts - 1 */
@@ -137,6 +140,32 @@ WJ_INLINE int wj_cover_counting(const wj_cover *in, uint64_t *left, int32_t *cho
     return n;
 }
 
+/* Some hosts and one word of segments: score all of them anew, several at a time.  `room` is a
+ * constant of at least in->hosts; hosts that are not there gain nothing. */
+WJ_INLINE int wj_cover_rescoring(const wj_cover *in, uint64_t *left, int32_t *chosen, int room) {
+    float weight[WJ_SOME_HOSTS];
+    int32_t gain[WJ_SOME_HOSTS];
+    uint64_t held[WJ_SOME_HOSTS];
+    int n = 0;
+    for (int host = 0; host < room; host++) {
+        int there = host < in->hosts;
+        weight[host] = there ? (float)in->weight[host] : 1.0f;
+        held[host] = there ? in->held[(int64_t)host * in->words + in->first_word] : 0;
+    }
+    for (uint64_t rest = *left; rest; rest &= ~held[chosen[n++]]) {
+        int64_t least = WJ_NO_GAIN;
+        for (int host = 0; host < room; host++) gain[host] = __builtin_popcountll(held[host] & rest);
+        for (int host = 0; host < room; host++) {
+            union { float value; int32_t bits; } score = {weight[host] / (float)gain[host]};
+            int64_t key = (int64_t)score.bits << 32 | host;
+            least = key < least ? key : least;
+        }
+        if (least >= WJ_INFINITE) return -1;
+        chosen[n] = (int32_t)(least & 0xffffffff);
+    }
+    return n;
+}
+
 /* The unoptimised router: any host that covers something, all equally likely (xorshift64). */
 WJ_INLINE int wj_cover_at_random(const wj_cover *in, uint64_t *left, int32_t *chosen, int n_words) {
     int n = 0, some = wj_any(left, n_words);
@@ -167,6 +196,9 @@ WJ_CLONES static int wj_cover_greedy(const wj_cover *in, uint64_t *left, int32_t
         case 4: return wj_cover_recounting(in, left, chosen, 4);
         default: return wj_cover_recounting(in, left, chosen, n_words);
     }
+    if (n_words == 1 && in->hosts <= 32) return wj_cover_rescoring(in, left, chosen, 32);
+    if (n_words == 1 && in->hosts <= WJ_SOME_HOSTS)
+        return wj_cover_rescoring(in, left, chosen, WJ_SOME_HOSTS);
     if (in->host_words == 1)
         return n_words == 1 ? wj_cover_counting(in, left, chosen, 1, 1)
                             : wj_cover_counting(in, left, chosen, n_words, 1);

@@ -66,6 +66,21 @@ def test_a_key_of_all_streams_makes_groups_possible_and_they_copy_nothing() -> N
     assert groups.overhead_ms == 0
 
 
+def test_a_frequent_key_bounds_what_groups_keep_up_with() -> None:
+    statistics = Statistics.of(scenario(400, hosts=20))
+    shares = []
+    for hot_key in (0.0, 0.3, 1.0):
+        asked = Statistics(
+            statistics.profiles, statistics.costs, keyed=True, hot_key=hot_key, scanned=False
+        )
+        (groups,) = (e for e in choose(asked, 20).estimates if e.strategy == "groups")
+        shares.append((groups.share, groups.parallel))
+    assert shares[0][0] > shares[1][0] > shares[2][0]
+    assert [parallel for _, parallel in shares] == pytest.approx([20, 1 / (0.3 + 0.7 / 20), 1])
+    (single,) = (e for e in choose(asked, 20).estimates if e.strategy == "single")
+    assert shares[2][0] == pytest.approx(single.share)
+
+
 def test_choose_refuses_what_is_no_cluster() -> None:
     statistics = Statistics.of(scenario(5, hosts=1))
     with pytest.raises(ValueError, match=r"hosts is 0; it must be at least 1"):

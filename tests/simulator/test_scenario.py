@@ -53,6 +53,8 @@ def with_stream(**changes: object) -> list[dict[str, object]]:
         ({"streams": TWO, "in_flight": -1}, "in_flight and rows_per_batch must be >= 0"),
         ({"streams": TWO, "costs": {"send_ms": -1}}, r"costs\.send_ms is negative"),
         ({"streams": TWO, "strategies": ["hash"]}, "there is no strategy 'hash'; there are single"),
+        ({"streams": TWO, "hot_key": 1.5}, r"hot_key is 1\.5; it must be in 0\.\.1"),
+        ({"streams": TWO, "strategies": ["groups"]}, "strategy 'groups' needs hot_key, the share"),
         ({"streams": TWO, "relocation": "slow"}, "relocation is 'slow'; it must be 'aggressive'"),
         ({"streams": TWO, "matches": 1.0, "selectivity": 0.1}, "selectivity or matches, not both"),
         ({"streams": TWO, "selectivity": 2.0}, r"selectivity is 2\.0; it must be in 0\.\.1"),

@@ -11,7 +11,7 @@ from windjoin.diffusion.arrivals import arrivals_of
 from windjoin.diffusion.scenario import Change, Costs, HostSpec, Scenario, StreamSpec
 from windjoin.diffusion.simulator import Simulation, percentile, simulate, with_hosts
 
-EXACT = ["single", "atr", "atr-fixed", "ctr", "ctr-random", "psp"]
+EXACT = ["single", "atr", "atr-fixed", "ctr", "ctr-random", "psp", "groups"]
 
 
 def scenario(**changes: Any) -> Scenario:
@@ -83,7 +83,7 @@ def test_no_host_works_more_than_there_is_time(strategy: str) -> None:
 
 def test_state_is_the_windows_once_without_replication_and_more_with_it() -> None:
     once = 3 * 3 * 20  # streams, rate, window
-    for strategy in ("single", "psp"):
+    for strategy in ("single", "psp", "groups"):
         outcome = simulate(scenario(), strategy)
         assert outcome.state_rows == pytest.approx(once, rel=0.1)
         assert outcome.replicated_rows == pytest.approx(0, abs=1e-6)
@@ -115,7 +115,7 @@ def test_bursts_keep_the_mean_rate_and_raise_the_latency() -> None:
     assert after.latency_mean_ms > 1.2 * before.latency_mean_ms
 
 
-@pytest.mark.parametrize("strategy", ["atr", "ctr", "psp"])
+@pytest.mark.parametrize("strategy", ["atr", "ctr", "psp", "groups"])
 @pytest.mark.parametrize("relocation", ["aggressive", "passive"])
 def test_rates_and_hosts_that_change_lose_no_results(strategy: str, relocation: str) -> None:
     changes = (
@@ -157,3 +157,22 @@ def test_percentile_reads_the_histogram() -> None:
 def test_more_hosts_do_not_lose_results() -> None:
     few, many = (simulate(with_hosts(scenario(), hosts), "psp").results for hosts in (2, 12))
     assert many == pytest.approx(few, rel=0.02)
+
+
+def test_the_host_of_the_most_frequent_key_has_its_share_of_the_work() -> None:
+    costs = Costs(send_ms=0, receive_ms=0, probe_ms=10)
+    even = simulate(scenario(hot_key=0.0, costs=costs, seconds=2000), "groups")
+    assert max(even.host_load) == pytest.approx(min(even.host_load), rel=0.2)
+    hot = simulate(scenario(hot_key=0.4, costs=costs, seconds=2000), "groups")
+    share, other = 0.6 / 6 + 0.4, 0.6 / 6  # of the rows, and of the windows they meet
+    assert hot.host_load[0] / hot.host_load[5] == pytest.approx((share / other) ** 2, rel=0.15)
+    assert hot.results == pytest.approx(even.results, rel=0.02)
+
+
+def test_groups_that_move_cost_their_rows() -> None:
+    changes = (Change(at_s=100, add_hosts=2),)
+    still = simulate(scenario(hot_key=0.0), "groups")
+    moved = simulate(scenario(hot_key=0.0, changes=changes), "groups")
+    assert still.moved_state_rows == 0
+    # 1/7 and then 1/8 of 9 rows a second: those of 20 s of window and of the segment before
+    assert moved.moved_state_rows == pytest.approx((1 / 7 + 1 / 8) * 9 * (20 + 5), rel=0.15)

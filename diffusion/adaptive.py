@@ -1,0 +1,55 @@
+"""What routers share whose segment length follows the throughput."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+
+from windjoin.diffusion.errors import RoutingError
+from windjoin.diffusion.load import Host, Usage, Weights
+from windjoin.diffusion.router import Router
+from windjoin.diffusion.segment_length import HillClimber
+from windjoin.diffusion.segments import StreamProfile
+
+
+class AdaptiveRouter(Router):
+    """With ``adapt``, measurements change the segment length and whatever `_follow` says."""
+
+    def __init__(
+        self,
+        profiles: Sequence[StreamProfile],
+        hosts: Sequence[Host],
+        *,
+        segment_length: int,
+        weights: Weights | None,
+        adapt: bool,
+    ) -> None:
+        super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
+        self.adapt = adapt
+        self._climber = HillClimber.around(segment_length)
+
+    def change_length(self, length: int) -> None:
+        """Segments that nothing was decided about yet get this length."""
+        if length < 1:
+            raise RoutingError(f"segment_length is {length}; it must be at least 1")
+        self.counters.switches += length != self.segment_length
+        self.segment_length = length
+
+    def report(
+        self,
+        loads: Mapping[int, Usage],
+        *,
+        rates: Sequence[float] | None = None,
+        throughput: float | None = None,
+    ) -> None:
+        """Take measurements; with ``adapt``, follow them."""
+        super().report(loads, rates=rates, throughput=throughput)
+        if not self.adapt:
+            return
+        self._follow(rates)
+        if throughput is not None:
+            self.change_length(self._climber.observe(throughput))
+
+    @abstractmethod
+    def _follow(self, rates: Sequence[float] | None) -> None:
+        """Rates and loads were measured."""
