@@ -26,6 +26,7 @@ from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
 from windjoin.pyx.routes import RouteTable
 
+FRESH_HOSTS = 128  # with more, loads are those of the border: a route takes twice as long else
 MOST_ROWS = float(1 << 32)  # that one hop counts for, however much is expected to travel
 
 
@@ -39,10 +40,10 @@ class CTR(AdaptiveRouter):
     ...     moves = router.advance(border)
     ...     for route in router.route([Segment(k, border, border + 10) for k in (0, 1)]):
     ...         print(route.segment.stream, route.placement.hosts, route.path.hops[0].hosts)
-    0 (0,) (0,)
-    1 (0,) (0,)
-    0 (1,) (0, 1)
-    1 (1,) (0, 1)
+    0 (0,) (1,)
+    1 (1,) (0,)
+    0 (2,) (1, 3)
+    1 (3,) (0, 2)
     """
 
     name: ClassVar[str] = "ctr"
@@ -84,7 +85,7 @@ class CTR(AdaptiveRouter):
     # -- routing -------------------------------------------------------------------------------
 
     def advance(self, border: int) -> tuple[Move, ...]:
-        """All segments of a border are routed by the loads at the border."""
+        """Nothing moves: segments stay where they are until they expire."""
         moves = super().advance(border)
         if self._first_border == NEVER:
             self._first_border = border
@@ -101,6 +102,7 @@ class CTR(AdaptiveRouter):
         stream, start, stop = segment.stream, segment.start, segment.stop
         warming = self.border < self._first_border + self.max_window
         copies = max(self.copies, self.warm_up_copies) if warming else self.copies
+        self._weigh_anew()
         hosts = self.table.place(stream, start, stop, copies)
         answer = Placement(tuple(map(Part, hosts, repeat(start), repeat(stop))))
         self.book.assign(hosts, rows=segment.rows + 1, bytes=segment.bytes, due=stop)
@@ -118,6 +120,7 @@ class CTR(AdaptiveRouter):
                 f"the segment of stream {self.profiles[stream].name!r} that starts at {start} was "
                 "not placed, or has expired; call place() first"
             )
+        self._weigh_anew()
         hops = []
         found = self.table.path(stream, start, stop)
         partials = self._partials[stream][self.table.order]
@@ -217,6 +220,11 @@ class CTR(AdaptiveRouter):
     def _weigh(self) -> None:
         most = max(self.copies, self.warm_up_copies)
         self.table.begin(self.book.loads(), self.book.open_hosts, self.crowded, most)
+
+    def _weigh_anew(self) -> None:
+        """Between the segments of a border: by old loads all of them go to the same few hosts."""
+        if self.book.size <= FRESH_HOSTS:
+            self._weigh()
 
     def _placed_before(self, segment: Segment) -> Placement | None:
         """The answer of an earlier border; None if the segment is new."""

@@ -27,7 +27,7 @@ class GroupFlows:
         shares = np.bincount(
             self.router.table(), weights=self.of_group, minlength=self.holdings.hosts
         )
-        self.holdings.share = shares
+        self.holdings.share = shares.astype(np.float64)
         for stream, window in enumerate(self.holdings.windows):
             held = [(int(h), border - window - 1, border) for h in np.flatnonzero(shares)]
             self.holdings.hold(stream, held)

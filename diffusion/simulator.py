@@ -207,7 +207,7 @@ class Simulation:
             routes = [one for route in routes for one in self.groups.apart(route)]
         for route in routes:
             entries, visits = self.flows.entries(route, self.used)
-            table.append((self.used, self.used + visits, len(table)))
+            table.append((self.used, self.used + visits, route.segment.stream))
             self._append(entries)
             self.room = max(self.room, len(entries) + 2)
         self.flow_table = np.concatenate([self.flow_table, np.array(table, np.int64)])
