@@ -54,7 +54,7 @@ static inline void block_add(Block *block, int64_t time, int64_t row) {
     block->time[block->n++] = time;
 }
 
-static inline int block_meets(const Block *block, int64_t lo, int64_t hi) {
+ALWAYS_INLINE int block_meets(const Block *block, int64_t lo, int64_t hi) {
     return block->latest >= lo && block->earliest <= hi;
 }
 
@@ -113,7 +113,7 @@ static inline uint64_t time_word(const Block *block, int w, int64_t lo, int64_t 
     return word & first_bits(block->n - w * 64);
 }
 
-static inline int block_within(const Block *block, int64_t lo, int64_t hi) {
+ALWAYS_INLINE int block_within(const Block *block, int64_t lo, int64_t hi) {
     return lo <= block->earliest && hi >= block->latest;
 }
 
@@ -145,7 +145,9 @@ TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, i
     const __m512i places = _mm512_load_si512(place), asking = _mm512_set1_epi64(bound);
     const __m256i number = _mm256_set1_epi32(probe);
     int64_t n = out->n;
-    for (int w = 0; w < WORDS; w++) {
+    const __m512i all = _mm512_load_si512(bits);
+    for (uint32_t left = _mm512_test_epi64_mask(all, all); left; left &= left - 1) {
+        int w = __builtin_ctz(left);
         uint64_t word = bits->word[w];
         int64_t count = __builtin_popcountll(word), base = block->row[0] + w * 64;
         __m512i found = _mm512_maskz_compress_epi8(word, places);

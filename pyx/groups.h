@@ -96,7 +96,7 @@ static inline int32_t part_answer(Part *p, const Blocks *all, int64_t row) {
     return (int32_t)p->n_answers - 1;
 }
 
-static inline Bits *answer_bits(const Part *p, const Answer *a, int64_t block) {
+ALWAYS_INLINE Bits *answer_bits(const Part *p, const Answer *a, int64_t block) {
     return p->bits + a->offset + block - a->first_block;
 }
 
@@ -108,7 +108,7 @@ static inline Bits *answer_store(Part *p, const Answer *a, int64_t block) {
 }
 
 /* The first block from `block` on with a bit in it; the end of the answer's blocks if there is none. */
-static inline int64_t next_block(const Part *p, const Answer *a, int64_t block) {
+ALWAYS_INLINE int64_t next_block(const Part *p, const Answer *a, int64_t block) {
     int64_t at = a->offset + block - a->first_block, stop = a->offset + a->n_blocks;
     while (at < stop) {
         uint64_t word = p->some[at >> 6] >> (at & 63);
@@ -131,7 +131,13 @@ static inline void group_begin(Group *g, const Blocks *all, const Probe *probe, 
     for (; i < probe->n && i - begin < all->together; i++)
         for (int k = 0; k < g->n_parts; k++) {
             Part *p = g->part + k;
-            int32_t place = part_answer(p, all, probe->row[p->stream][i]);
+            const int64_t *row = probe->row[p->stream];
+            if (i > begin && row[i] == row[i - 1]) { /* partial results of one row follow each other */
+                p->place[i - begin] = p->place[i - 1 - begin];
+                p->again++;
+                continue;
+            }
+            int32_t place = part_answer(p, all, row[i]);
             if (place < 0 && i > begin) goto full;
             if (place < 0) {
                 part_flush(p);
@@ -162,7 +168,7 @@ static inline int bits_meet(Bits *out, const Bits *other) {
 }
 
 /* The rows of one block that probe i is to get. */
-static inline int group_bits(const Group *g, const Block *block, int64_t b, const Probe *probe,
+ALWAYS_INLINE int group_bits(const Group *g, const Block *block, int64_t b, const Probe *probe,
                              int64_t i, Bits *out) {
     int any = 0;
     for (int k = 0; k < g->n_parts; k++) {
@@ -179,8 +185,7 @@ static inline int group_bits(const Group *g, const Block *block, int64_t b, cons
     return any;
 }
 
-/* Give out answers from the cursor on; 0: `out` is full.  cursor->part: blocks of part 0 done. */
-static inline int group_emit(Group *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+ALWAYS_INLINE int group_emit_with(Group *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
     for (; cursor->probe < g->end; cursor->probe++, cursor->part = 0) {
         int64_t i = cursor->probe;
         const Part *p = g->part;
@@ -197,6 +202,20 @@ static inline int group_emit(Group *g, const Blocks *all, const Probe *probe, Cu
         }
     }
     return 1;
+}
+
+#ifdef WINDJOIN_X86
+TARGET_VBMI2 static int group_emit_vbmi2(Group *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+    return group_emit_with(g, all, probe, cursor, out);
+}
+#endif
+
+/* Give out answers from the cursor on; 0: `out` is full.  cursor->part: blocks of part 0 done. */
+static inline int group_emit(Group *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+#ifdef WINDJOIN_X86
+    if (has_vbmi2()) return group_emit_vbmi2(g, all, probe, cursor, out);
+#endif
+    return group_emit_with(g, all, probe, cursor, out);
 }
 
 /* Serve a block of probes; `fill` computes the answers of a part from number `filled` on. */
@@ -233,5 +252,43 @@ static inline void decide(const Part *p, const Block *block, int64_t asking, con
             if (rows_pass(&p->measure, asks, components(&p->measure.target, row)))
                 sure->word[w] |= (uint64_t)1 << at;
         }
+}
+
+#ifdef WINDJOIN_X86
+/* The same for L2 and L1 of vectors, without a branch on what a quick sum says where it is clear. */
+TARGET_AVX512 static void decide_quickly(const Part *p, const Block *block, int64_t asking, const Bits *maybe,
+                                         Bits *sure) {
+    const Measure *m = &p->measure;
+    const Components asks = components(&m->asking, asking);
+    const QuickLimits limits = quick_limits(m, asks.n);
+    const int squared = m->measure == L2, near = m->operation == BELOW || m->operation == UP_TO;
+    const double most = m->doubles ? 1e280 : 1e30;
+    uint16_t place[BLOCK_ROWS];
+    int n = 0;
+    for (int w = 0; w < WORDS; w++)
+        for (uint64_t word = maybe->word[w]; word; word &= word - 1) place[n++] = (uint16_t)(w * 64 + __builtin_ctzll(word));
+    for (int k = 0; k < n; k++) {
+        const Components row = components(&m->target, block->row[place[k]]);
+        const uint64_t bit = (uint64_t)1 << (place[k] & 63);
+        double sum = NAN;
+        if (row.n == asks.n)
+            sum = m->doubles ? quick_sum_double(squared, asks.at, row.at, row.n) : quick_sum_float(squared, asks.at, row.at, row.n);
+        int below = sum < limits.low, above = sum > limits.high && sum < most;
+        if (!(below | above)) below = (near ? rows_pass(m, asks, row) : !rows_pass(m, asks, row)), above = !below;
+        sure->word[place[k] >> 6] |= (near ? below : above) ? bit : 0;
+    }
+}
+#endif
+
+static inline void decide_vectors(const Part *p, const Block *block, int64_t asking, const Bits *maybe, Bits *sure) {
+#ifdef WINDJOIN_X86
+    const int by_sum = p->measure.measure == L2 || p->measure.measure == L1;
+    const int ordered = p->measure.operation != EXACTLY && p->measure.operation != OTHER_THAN;
+    if (isa_level() == ISA_AVX512 && by_sum && ordered) {
+        decide_quickly(p, block, asking, maybe, sure);
+        return;
+    }
+#endif
+    decide(p, block, asking, maybe, sure);
 }
 #endif

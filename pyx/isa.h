@@ -5,6 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__clang__)
+#define UNROLLED _Pragma("unroll")
+#elif defined(__GNUC__)
+#define UNROLLED _Pragma("GCC unroll 16")
+#else
+#define UNROLLED
+#endif
+
+/* For bodies that are compiled once per instruction set, each time into a function of that set. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 enum { ISA_PLAIN = 0, ISA_AVX2 = 1, ISA_AVX512 = 2 };
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

@@ -16,7 +16,6 @@
 #define LEAST_SIZE 8
 #define MOST_SIZE 64
 #define STEP_SIZE 4 /* sizes are multiples */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 typedef struct {
     int64_t rest, spread;

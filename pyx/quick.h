@@ -38,6 +38,21 @@ TARGET_AVX512 static double quick_sum_double(int squared, const double *a, const
 }
 #endif
 
+/* A quick sum up to which (low) it is sure to be within the threshold, and from which on (high) above. */
+typedef struct {
+    double low, high;
+} QuickLimits;
+
+/* For sums of n terms; nothing is sure where low is -inf and high is inf. */
+static inline QuickLimits quick_limits(const Measure *m, int64_t n) {
+    double limit = m->measure == L2 ? m->threshold * m->threshold : m->threshold;
+    double least = m->doubles ? 1e-280 : 1e-30, most = m->doubles ? 1e280 : 1e30;
+    double band = 2 * (double)(n + 8) * (m->doubles ? DOUBLE_UNIT : FLOAT_UNIT);
+    if (!(m->threshold >= 0) || limit >= most || limit <= least || band > 0.1)
+        return (QuickLimits){-INFINITY, INFINITY};
+    return (QuickLimits){limit * (1 - band), limit * (1 + band)};
+}
+
 /* 1 passes, 0 does not, -1 too close to say. */
 static inline int quick_answer(const Measure *m, const void *a, const void *b, int64_t n) {
 #ifdef WINDJOIN_X86

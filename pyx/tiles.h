@@ -5,20 +5,24 @@
  * |a - b|^2 = |a|^2 + |b|^2 - 2 ab.  A pair is decided by the tile where the threshold lies outside
  * that band, and by its exact measure where not.  Rows that floats cannot hold, and rows of another
  * length, are "odd": they are always decided exactly.
+ *
+ * Where the processor multiplies bytes, distances and products are looked at in bytes first (see
+ * coarse.h), at a quarter of the cost; floats follow for the tiles in which that leaves much open.
  */
 #ifndef WINDJOIN_TILES_H
 #define WINDJOIN_TILES_H
+#include "coarse.h"
 #include "groups.h"
 
-#define MOST_PACK 12
 #define HUGE_NORM 1e30
 #define TINY 1e-33
 
 typedef struct {
     int64_t room;
-    float *values; /* [part of 32 rows][component][32] */
+    float *values; /* [part of 32 rows]: [component][32], then bytes [quad][32][4] */
     Bits odd;
     float sure[BLOCK_ROWS], maybe[BLOCK_ROWS];
+    CoarseBlock coarse;
 } TileContent;
 
 typedef struct {
@@ -28,15 +32,35 @@ typedef struct {
     int64_t width; /* of nearly all rows; -1: no row yet */
     double *centre;
     double error; /* e: the half width of the band, relative to the sizes of both vectors */
-    float *pack;
+    int64_t quads; /* of the bytes of a vector; 0: there are none */
+    Reach reach;
+    float *rows; /* [pack size][component]: vectors at hand */
+    float *pack; /* [component][pack size] */
+    CoarsePack coarse;
 } Tiles;
+
+#define OPEN_SHARE 16 /* more than one pair in so many left open by bytes: floats are worth it */
+
+/* The part of 32 rows that holds row number `at` of a block, and its bytes. */
+static inline float *part_values(const Tiles *t, const TileContent *content, int64_t at) {
+    return content->values + (at >> 5) * 32 * (t->width + t->quads);
+}
+
+static inline uint8_t *part_bytes(const Tiles *t, const TileContent *content, int64_t at) {
+    return (uint8_t *)(part_values(t, content, at) + 32 * t->width);
+}
+
+/* Whether vectors of a measure are held as bytes too. */
+static inline int holds_bytes(int measure, int64_t width) {
+    return has_coarse() && width <= WIDEST && (measure == L2 || measure == DOT || measure == COSINE);
+}
 
 static inline double component(const Tiles *t, const void *at, int64_t k) {
     return t->doubles ? ((const double *)at)[k] : (double)((const float *)at)[k];
 }
 
-/* The vector of a row as the tiles hold it, with a stride; its size, -1 if it is odd. */
-static inline double tile_vector(const Tiles *t, Components row, float *out, int64_t stride) {
+/* The vector of a row as the tiles hold it; its size, -1 if it is odd. */
+static inline double tile_vector(const Tiles *t, Components row, float *out) {
     double size = 0, scale = 1;
     int moved = t->measure == L2 || t->measure == L1 || t->measure == LINF;
     if (row.n == t->width)
@@ -54,7 +78,7 @@ static inline double tile_vector(const Tiles *t, Components row, float *out, int
     }
     for (int64_t k = 0; k < t->width; k++) {
         double x = odd ? 0 : component(t, row.at, k) - (moved ? t->centre[k] : 0);
-        out[k * stride] = (float)(x * scale);
+        out[k] = (float)(x * scale);
     }
     return odd ? -1 : size;
 }
@@ -215,67 +239,130 @@ static inline void run_tile(const Tiles *t, const float *pack, const float *rows
     }
 }
 
-/* Answers [from, from + n) of a part for one block. */
-static inline void tile_block(const Tiles *t, Part *part, int64_t b, int64_t from, int64_t n,
-                              const double *size, const float *p_sure, const float *p_maybe,
-                              int64_t lo, int64_t hi) {
+/* What a pack of asking rows is compared with. */
+typedef struct {
+    int64_t n;
+    double size[MOST_PACK]; /* -1: odd, -2: of another length */
+    float sure[MOST_PACK], maybe[MOST_PACK];
+    int64_t lo, hi, first_block, stop_block;
+} Pack;
+
+/* Rows of one block that are near to each of a pack, for sure and maybe. */
+static inline void tile_rows(Tiles *t, const Measure *m, int64_t b, const Pack *pack, const Bits *fits,
+                             Bits *sure, Bits *maybe) {
     const Block *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
-    int product = t->measure == DOT || t->measure == COSINE;
-    int above = part->measure.operation == ABOVE || part->measure.operation == FROM;
-    int far = above != product; /* what the tile calls near is what is not wanted */
-    Bits fits, sure[MOST_PACK], maybe[MOST_PACK];
-    memset(sure, 0, sizeof sure);
-    memset(maybe, 0, sizeof maybe);
-    time_bits(block, lo, hi, &fits);
-    for (int64_t r = 0; r < block->n; r += 32) {
-        uint32_t s[MOST_PACK], m[MOST_PACK];
-        if (!(fits.word[r >> 6] >> (r & 32) & 0xffffffff)) continue;
-        run_tile(t, t->pack, content->values + r * t->width, p_sure, p_maybe, content->sure + r,
-                 content->maybe + r, s, m);
-        for (int64_t p = 0; p < n; p++) {
-            sure[p].word[r >> 6] |= (uint64_t)s[p] << (r & 32);
-            maybe[p].word[r >> 6] |= (uint64_t)m[p] << (r & 32);
+    if (t->quads) {
+        if (t->coarse.scale != content->coarse.scale)
+            coarse_pack(&t->coarse, t->rows, t->width, content->coarse.scale, coarse_size(pack->n), pack->n);
+        for (int64_t p = 0; p < t->coarse.n; p++) {
+            if (p < pack->n) coarse_limits(&t->coarse, &content->coarse, t->measure == L2, m->threshold, p);
+            if (p >= pack->n || pack->size[p] < 0) t->coarse.sure[p] = INT32_MAX;
+            if (p >= pack->n) t->coarse.maybe[p] = INT32_MAX;
+            else if (pack->size[p] < 0) t->coarse.maybe[p] = INT32_MIN;
         }
     }
-    for (int64_t p = 0; p < n; p++) {
-        const Answer *a = part->answers + from + p;
-        if (b < a->first_block || b >= a->first_block + a->n_blocks) continue;
-        Bits found, unclear, own = fits;
-        if (!block_within(block, a->lo, a->hi)) time_bits(block, a->lo, a->hi, &own);
-        for (int w = 0; w < WORDS; w++) {
-            uint64_t surely = far ? ~maybe[p].word[w] : sure[p].word[w];
-            uint64_t may = far ? ~sure[p].word[w] : maybe[p].word[w];
-            if (size[p] == -2) surely = 0, may = content->odd.word[w]; /* of another length */
-            found.word[w] = surely & own.word[w];
-            unclear.word[w] = may & ~surely & own.word[w];
+    for (int64_t r = 0; r < block->n; r += 32) {
+        uint32_t s[MOST_PACK], m_[MOST_PACK], here = (uint32_t)(fits->word[r >> 6] >> (r & 32));
+        if (!here) continue;
+        uint32_t loose = (uint32_t)(content->coarse.loose.word[r >> 6] >> (r & 32));
+        if (!t->quads || coarse_tile(t->quads, &t->coarse, part_bytes(t, content, r), content->coarse.own + r,
+                                     loose, here, s, m_) * OPEN_SHARE > 32 * pack->n)
+            run_tile(t, t->pack, part_values(t, content, r), pack->sure, pack->maybe, content->sure + r,
+                     content->maybe + r, s, m_);
+        for (int64_t p = 0; p < pack->n; p++) {
+            sure[p].word[r >> 6] |= (uint64_t)s[p] << (r & 32);
+            maybe[p].word[r >> 6] |= (uint64_t)m_[p] << (r & 32);
         }
-        decide(part, block, a->row, &unclear, &found);
+    }
+}
+
+/* What is known of the rows of a block that one asking row may meet: `found` and `unclear`; whether
+ * there is any of them. */
+ALWAYS_INLINE int sort_out(const Bits *sure, const Bits *maybe, const Bits *own, int far, Bits *found,
+                           Bits *unclear) {
+    uint64_t any = 0;
+    for (int w = 0; w < WORDS; w++) {
+        uint64_t surely = far ? ~maybe->word[w] : sure->word[w];
+        uint64_t may = far ? ~sure->word[w] : maybe->word[w];
+        found->word[w] = surely & own->word[w];
+        unclear->word[w] = may & ~surely & own->word[w];
+        any |= found->word[w] | unclear->word[w];
+    }
+    return any != 0;
+}
+
+#ifdef WINDJOIN_X86
+TARGET_AVX512 static int sort_out_avx512(const Bits *sure, const Bits *maybe, const Bits *own, int far,
+                                         Bits *found, Bits *unclear) {
+    return far ? sort_out(sure, maybe, own, 1, found, unclear) : sort_out(sure, maybe, own, 0, found, unclear);
+}
+#endif
+
+static inline int sorted_out(const Bits *sure, const Bits *maybe, const Bits *own, int far, Bits *found,
+                             Bits *unclear) {
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) return sort_out_avx512(sure, maybe, own, far, found, unclear);
+#endif
+    return sort_out(sure, maybe, own, far, found, unclear);
+}
+
+/* The answers of a pack, from number `from` on, for one block. */
+static inline void tile_block(Tiles *t, Part *part, int64_t b, int64_t from, const Pack *pack) {
+    const Block *block = t->blocks.block[b];
+    const TileContent *content = t->blocks.content[b];
+    const int product = t->measure == DOT || t->measure == COSINE;
+    const int above = part->measure.operation == ABOVE || part->measure.operation == FROM;
+    const int far = above != product; /* what the tile calls near is what is not wanted */
+    const Bits none = {{0}};
+    Bits fits, sure[MOST_PACK], maybe[MOST_PACK];
+    memset(sure, 0, (size_t)pack->n * sizeof(Bits));
+    memset(maybe, 0, (size_t)pack->n * sizeof(Bits));
+    time_bits(block, pack->lo, pack->hi, &fits);
+    tile_rows(t, &part->measure, b, pack, &fits, sure, maybe);
+    for (int64_t p = 0; p < pack->n; p++) {
+        const Answer *a = part->answers + from + p;
+        const int other = pack->size[p] == -2; /* of another length: it can meet odd rows only */
+        const Bits *surely = other ? &none : sure + p, *may = other ? &content->odd : maybe + p;
+        Bits found, unclear, own = fits;
+        if (b < a->first_block || b >= a->first_block + a->n_blocks) continue;
+        if (!block_within(block, a->lo, a->hi)) time_bits(block, a->lo, a->hi, &own);
+        if (!sorted_out(surely, may, &own, far && !other, &found, &unclear)) continue;
+        decide_vectors(part, block, a->row, &unclear, &found);
         if (bits_meet(&found, &own)) *answer_store(part, a, b) = found;
     }
 }
 
-static void tiles_fill(void *index, Part *part) {
-    const Tiles *t = index;
+/* Take answers from number `from` on into a pack. */
+static inline void gather_pack(Tiles *t, const Part *part, int64_t from, Pack *pack) {
     const int64_t most = pack_size();
-    double size[MOST_PACK];
-    float sure[MOST_PACK], maybe[MOST_PACK];
-    for (int64_t from = part->filled; from < part->n_answers; from += most) {
-        int64_t n = part->n_answers - from < most ? part->n_answers - from : most;
-        int64_t lo = INT64_MAX, hi = INT64_MIN, first = INT64_MAX, stop = 0;
-        for (int64_t p = 0; p < most; p++) {
-            const Answer *a = part->answers + from + (p < n ? p : n - 1);
-            Components row = components(&part->measure.asking, a->row);
-            size[p] = tile_vector(t, row, t->pack + p, most);
-            if (row.n != t->width) size[p] = -2;
-            asking_limits(t, &part->measure, size[p], sure + p, maybe + p);
-            if (a->lo < lo) lo = a->lo;
-            if (a->hi > hi) hi = a->hi;
-            if (a->first_block < first) first = a->first_block;
-            if (a->first_block + a->n_blocks > stop) stop = a->first_block + a->n_blocks;
-        }
-        for (int64_t b = first; b < stop; b++)
-            tile_block(t, part, b, from, n, size, sure, maybe, lo, hi);
+    pack->n = part->n_answers - from < most ? part->n_answers - from : most;
+    pack->lo = pack->first_block = INT64_MAX;
+    pack->hi = pack->stop_block = INT64_MIN;
+    t->coarse.scale = 0;
+    if (pack->n < most) memset(t->pack, 0, (size_t)(t->width * most) * sizeof(float));
+    for (int64_t p = 0; p < most; p++) {
+        const Answer *a = part->answers + from + p;
+        pack->sure[p] = pack->maybe[p] = INFINITY;
+        if (p >= pack->n) continue;
+        Components row = components(&part->measure.asking, a->row);
+        pack->size[p] = tile_vector(t, row, t->rows + p * t->width);
+        for (int64_t k = 0; k < t->width; k++) t->pack[k * most + p] = t->rows[p * t->width + k];
+        if (row.n != t->width) pack->size[p] = -2;
+        asking_limits(t, &part->measure, pack->size[p], pack->sure + p, pack->maybe + p);
+        if (a->lo < pack->lo) pack->lo = a->lo;
+        if (a->hi > pack->hi) pack->hi = a->hi;
+        if (a->first_block < pack->first_block) pack->first_block = a->first_block;
+        if (a->first_block + a->n_blocks > pack->stop_block) pack->stop_block = a->first_block + a->n_blocks;
+    }
+}
+
+static void tiles_fill(void *index, Part *part) {
+    Tiles *t = index;
+    Pack pack;
+    for (int64_t from = part->filled; from < part->n_answers; from += pack.n) {
+        gather_pack(t, part, from, &pack);
+        for (int64_t b = pack.first_block; b < pack.stop_block; b++) tile_block(t, part, b, from, &pack);
     }
 }
 
@@ -289,11 +376,18 @@ static int tiles_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *o
 static inline void tiles_put(Tiles *t, Components row, int64_t time, int64_t number) {
     Block *block = t->blocks.block[t->blocks.last - 1];
     TileContent *content = t->blocks.content[t->blocks.last - 1];
-    int64_t at = block->n, part = at >> 5, lane = at & 31;
-    float *values = content->values + part * 32 * t->width;
-    double size = tile_vector(t, row, values + lane, 32);
-    if (size < 0) content->odd.word[at >> 6] |= (uint64_t)1 << (at & 63);
+    int64_t at = block->n;
+    float *values = part_values(t, content, at) + (at & 31);
+    double size = tile_vector(t, row, t->rows);
+    for (int64_t k = 0; k < t->width; k++) values[k * 32] = t->rows[k];
     row_limits(t, size, content->sure + at, content->maybe + at);
+    if (size < 0) content->odd.word[at >> 6] |= (uint64_t)1 << (at & 63);
+    if (t->quads) {
+        if (size >= 0) reach_note(&t->reach, t->rows, t->width);
+        if (at == 0) content->coarse.scale = reach_scale(&t->reach, t->width);
+        coarse_put(&content->coarse, t->measure == L2, t->rows, t->width, part_bytes(t, content, at), at);
+        content->coarse.loose.word[at >> 6] |= content->odd.word[at >> 6];
+    }
     block_add(block, time, number);
     t->blocks.version++;
 }

@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.vectors``.
 """
-from libc.stdint cimport int32_t, int64_t, intptr_t
+from libc.stdint cimport int8_t, int32_t, int64_t, intptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -15,6 +15,10 @@ from windjoin.pyx.measures cimport COSINE, DOT, L1, L2, LINF, Components
 
 cdef extern from "tiles.h" nogil:
     const int MOST_PACK
+    ctypedef struct Reach:
+        pass
+    ctypedef struct CoarsePack:
+        int8_t *bytes
     ctypedef struct TileContent:
         pass
     ctypedef struct Tiles:
@@ -24,7 +28,15 @@ cdef extern from "tiles.h" nogil:
         int64_t width
         double *centre
         double error
+        int64_t quads
+        Reach reach
+        float *rows
         float *pack
+        CoarsePack coarse
+    int holds_bytes(int measure, int64_t width)
+    int64_t quads_of(int64_t width)
+    double tile_vector(const Tiles *t, Components row, float *out)
+    void reach_note(Reach *reach, const float *values, int64_t width)
     double component(const Tiles *t, const void *at, int64_t k)
     int tiles_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
     void tiles_put(Tiles *t, Components row, int64_t time, int64_t number)
@@ -57,6 +69,8 @@ cdef class VectorTiles(RowIndex):
     def __dealloc__(self):
         free(self.all.centre)
         free(self.all.pack)
+        free(self.all.rows)
+        free(self.all.coarse.bytes)
 
     @staticmethod
     def load(measure, bint doubles, records, const int64_t[::1] times, int64_t first=0):
@@ -71,14 +85,17 @@ cdef class VectorTiles(RowIndex):
         """The first rows say how long vectors are, and about where they lie."""
         cdef int64_t n = start.shape[0], step = max(n // SAMPLE, 1), i, k, used = 0
         cdef const void *at
+        self.all.width = width
+        self.all.quads = quads_of(width) if holds_bytes(self.all.measure, width) else 0
         self.all.centre = <double *>calloc(width + 1, sizeof(double))
         self.all.pack = <float *>malloc((width + 1) * MOST_PACK * sizeof(float))
-        if self.all.centre == NULL or self.all.pack == NULL:
+        self.all.rows = <float *>malloc((width + 1) * MOST_PACK * sizeof(float))
+        self.all.coarse.bytes = <int8_t *>malloc((self.all.quads + 1) * 4 * MOST_PACK)
+        if not (self.all.centre and self.all.pack and self.all.rows and self.all.coarse.bytes):
             out_of_memory(b"components of a vector", width)
-        self.all.width = width
-        self.row_bytes = width * sizeof(float)
+        self.row_bytes = (width + self.all.quads) * sizeof(float)
         self.all.error = 1.05 * (width + 16) * UNIT
-        self.held += (width + 1) * (8 + 4 * MOST_PACK)
+        self.held += (width + 1) * (8 + 8 * MOST_PACK) + self.all.quads * 4 * MOST_PACK
         for i in range(0, n, step):
             if length[i] == width:
                 at = <const void *><intptr_t>start[i]
@@ -88,7 +105,21 @@ cdef class VectorTiles(RowIndex):
         for k in range(width):
             if not -1e30 < self.all.centre[k] < 1e30:
                 self.all.centre[k] = 0
+        if self.all.quads:
+            self._note_reach(start, length, step)
         return 0
+
+    cdef void _note_reach(
+        self, const int64_t[::1] start, const int32_t[::1] length, int64_t step
+    ) noexcept:
+        """How large components are, which says how they are rounded."""
+        cdef Components row
+        cdef int64_t i
+        for i in range(0, start.shape[0], step):
+            row.at = <const void *><intptr_t>start[i]
+            row.n = length[i]
+            if tile_vector(&self.all, row, self.all.rows) >= 0:
+                reach_note(&self.all.reach, self.all.rows, self.all.width)
 
     cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil:
         tiles_put(&self.all, row, time, number)
