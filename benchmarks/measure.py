@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-PACKAGES = ("windjoin", "numpy", "pyarrow", "numba", "duckdb", "polars", "pandas")
+PACKAGES = ("windjoin", "numpy", "pyarrow", "numba", "duckdb", "polars", "pandas", "faiss-cpu")
 
 
 @dataclass(frozen=True, slots=True)

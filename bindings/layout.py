@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 Data = TypeVar("Data", pa.Table, pa.RecordBatch)
+_last_good: list[pa.Schema] = [pa.schema([])]  # pushes have the schema of the one before
 
 
 def gatherable_type(arrow: pa.DataType) -> Any:
@@ -57,8 +58,11 @@ def gatherable_schema(schema: pa.Schema) -> pa.Schema:
 
 def gatherable(data: Data) -> Data:
     """The same rows in types from which rows can be gathered; itself if it has only such."""
+    if data.schema.equals(_last_good[0]):
+        return data
     schema = gatherable_schema(data.schema)
     if schema.equals(data.schema):
+        _last_good[0] = schema
         return data
     columns: list[Any] = [
         gatherable_column(column) if column.type != field.type else column

@@ -74,20 +74,23 @@ def gemm(workload: Workload, tables: list[pa.Table]) -> Callable[[], list[I64]]:
         return matrix
 
     def run() -> list[I64]:
-        ab, ac, bc = adjacency(0, 1), adjacency(0, 2), adjacency(1, 2)
-        reach = [
-            np.searchsorted(t, [ts[0] - workload.window, ts[0] + workload.window + 1])
-            for t in ts[1:]
-        ]
-        found: list[tuple[I64, I64, I64]] = []
-        for i in range(len(ab)):
-            (b0, b1), (c0, c1) = reach[0][:, i], reach[1][:, i]
-            js, ks = np.flatnonzero(ab[i, b0:b1]) + b0, np.flatnonzero(ac[i, c0:c1]) + c0
-            j, k = np.nonzero(bc[js[:, None], ks])
-            found.append((np.full(len(j), i), js[j], ks[k]))
-        return [np.concatenate([triple[n] for triple in found]) for n in range(3)]
+        return triples(workload, ts, adjacency(0, 1), adjacency(0, 2), adjacency(1, 2))
 
     return run
+
+
+def triples(workload: Workload, ts: list[I64], ab: Any, ac: Any, bc: Any) -> list[I64]:
+    """Rows of three streams of which every two are near, from the matrices of near pairs."""
+    reach = [
+        np.searchsorted(t, [ts[0] - workload.window, ts[0] + workload.window + 1]) for t in ts[1:]
+    ]
+    found: list[tuple[I64, I64, I64]] = []
+    for i in range(len(ab)):
+        (b0, b1), (c0, c1) = reach[0][:, i], reach[1][:, i]
+        js, ks = np.flatnonzero(ab[i, b0:b1]) + b0, np.flatnonzero(ac[i, c0:c1]) + c0
+        j, k = np.nonzero(bc[js[:, None], ks])
+        found.append((np.full(len(j), i), js[j], ks[k]))
+    return [np.concatenate([triple[n] for triple in found]) for n in range(3)]
 
 
 def vectors(table: pa.Table) -> NDArray[Any]:
