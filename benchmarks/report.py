@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,19 @@ def write(
         chart(measured, charts)
         return [table_path, json_path, *charts]
     return [table_path, json_path]
+
+
+def kept(folder: Path, measured: list[Measurement]) -> list[Measurement]:
+    """Put what a folder has before what was measured now, where that does not stand for it."""
+    path = folder / "results.json"
+    if not path.exists():
+        return measured
+    before = json.loads(path.read_text())["measurements"]
+    names = {field.name for field in fields(Measurement)}
+    found = [Measurement(**{k: v for k, v in one.items() if k in names}) for one in before]
+    both = {(m.workload, m.threads, m.engine, m.variant): m for m in (*found, *measured)}
+    order = list(WORKLOADS)
+    return sorted(both.values(), key=lambda m: (order.index(m.workload), m.threads))
 
 
 def ours(measured: list[Measurement], like: Measurement) -> Measurement | None:

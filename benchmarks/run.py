@@ -2,6 +2,8 @@
 
     python -m benchmarks.run --workloads W1,W2 --peers duckdb,polars:bucket --threads 1,2 \\
         --repeat 3 --out benchmarks/results/mine
+
+What the folder holds of other workloads, engines and threads stays in the table.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ def main() -> int:
                 lambda text: progress.update(task, advance=1, description=text),
             )  # fmt: skip
     measured = [m for measurements in plans for m in measurements]
-    paths = report.write(chosen.out, before, round(os.getloadavg()[0], 2), measured)
+    everything = report.kept(chosen.out, measured)
+    paths = report.write(chosen.out, before, round(os.getloadavg()[0], 2), everything)
     console.print((chosen.out / "results.md").read_text(), soft_wrap=True, markup=False)
     console.print("written: " + ", ".join(map(str, paths)), soft_wrap=True)
     return int(any(m.note.startswith("wrong") for m in measured))

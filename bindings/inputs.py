@@ -49,7 +49,7 @@ def _converted(source: Any, stream: str) -> pa.Table:
     if isinstance(source, (str, Path)):
         return _read(Path(source), stream)
     if isinstance(source, Mapping):
-        return pa.table(dict(source))
+        return pa.table(_equally_long(dict(source), stream))
     if isinstance(source, list) and source and isinstance(source[0], pa.RecordBatch):
         return pa.Table.from_batches(source)
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "index"):
@@ -60,6 +60,18 @@ def _converted(source: Any, stream: str) -> pa.Table:
         return pa.Table.from_batches([pa.record_batch(source)])
     lazy = "; call .collect() on it first" if hasattr(source, "collect") else ""
     raise InputError(f"stream {stream!r}: {type(source).__name__} is not a table{lazy or _TABLES}")
+
+
+def _equally_long(columns: dict[str, Any], stream: str) -> dict[str, Any]:
+    lengths = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
+    if len(set(lengths.values())) > 1:
+        first, *others = lengths
+        other = next(name for name in others if lengths[name] != lengths[first])
+        raise InputError(
+            f"stream {stream!r}: column {first!r} has {lengths[first]} rows but column {other!r}"
+            f" has {lengths[other]}; give all columns of a table the same number of rows"
+        )
+    return columns
 
 
 _TABLES = (

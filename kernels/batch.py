@@ -35,6 +35,7 @@ from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output, release
 from windjoin.pyx.pipeline import Pipeline
 
+ROWS_OF_A_PART = 400_000  # so many are worth indexes of their own: a late thread has less to do
 POLL_SECONDS = 0.1  # how often a waiting main thread looks for Ctrl-C
 
 Progress = Callable[[int, int], None]  # rows of the starting stream done, and in all
@@ -172,7 +173,7 @@ def _joined(parts: list[Output]) -> Output:
 
 
 class _Job:
-    """One batch run, cut along the time of the starting stream into a part per thread."""
+    """One batch run, cut along the time of the starting stream into parts for threads."""
 
     def __init__(
         self, spec: JoinSpec, streams: list[Sorted], run: Run, progress: Progress | None
@@ -188,12 +189,13 @@ class _Job:
 
     def run(self, threads: int) -> Output:
         rows = len(self.streams[self.run_info.order.start].time)
-        parts = max(1, min(threads, rows))
-        self.run_info.threads = parts
-        borders = [rows * p // parts for p in range(parts + 1)]
-        if parts == 1:
+        threads = max(1, min(threads, rows))
+        self.run_info.threads = threads
+        if threads == 1:
             return self._part(0, 0, rows)
-        with ThreadPoolExecutor(parts, "windjoin") as pool:
+        parts = threads * (2 if rows >= 2 * threads * ROWS_OF_A_PART else 1)
+        borders = [rows * p // parts for p in range(parts + 1)]
+        with ThreadPoolExecutor(threads, "windjoin") as pool:
             futures = [pool.submit(self._part, p, borders[p], borders[p + 1]) for p in range(parts)]
             try:
                 while (state := wait(futures, POLL_SECONDS, FIRST_EXCEPTION)).not_done:

@@ -10,7 +10,7 @@
 
 #define CALLS_ROWS 8192   /* of one call, whose bytes then fit the nearest cache */
 #define CALLS_WINDOWS 64  /* of one call */
-#define CALLS_IN_A_ROW 2  /* then the pipeline may look for Ctrl-C */
+#define CALLS_IN_A_ROW 1  /* then the pipeline may look for Ctrl-C: a function may be slow */
 
 /* Bytes of m windows, `begin[p] .. begin[p] + count[p]` each, from multiples of 64 on.  Operand k of
  * the partial results lies at k * bound_stride + p, that of the rows at k * own_stride + row; as

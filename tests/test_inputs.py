@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+import windjoin as wj
 from windjoin.errors import InputError
 from windjoin.inputs import as_table
 
@@ -139,7 +140,10 @@ def test_what_is_not_a_table_is_refused(tmp_path: Path) -> None:
         ([], "stream 's': list is not a table"),
         (pl.LazyFrame({"a": [1]}), r"LazyFrame is not a table; call .collect\(\) on it first"),
         (pl.Series([1]), "stream 's': Series cannot be read as a table"),
-        ({"a": [1], "b": [1, 2]}, "stream 's': dict cannot be read as a table: .*length"),
+        (
+            {"a": [1], "b": np.array([1]), "c": [1, 2]},
+            "stream 's': column 'a' has 1 rows but column 'c' has 2; give all columns of a table",
+        ),
         ({"a": [1, "x"]}, "stream 's': dict cannot be read as a table: "),
         (tmp_path / "missing.parquet", "stream 's': there is no file '.*missing.parquet'"),
         (tmp_path / "t.txt", "has no suffix that says what it holds; known are .parquet, .pq"),
@@ -150,3 +154,13 @@ def test_what_is_not_a_table_is_refused(tmp_path: Path) -> None:
     for source, message in cases:
         with pytest.raises(InputError, match=message):
             as_table(source, "s")
+
+
+def test_columns_of_different_lengths_are_refused_by_a_session_too() -> None:
+    a, b = (wj.stream(name, time="t", window=1) for name in "ab")
+    columns = {"t": np.array([1, 2]), "k": np.array([1, 2, 3])}
+    with wj.join(a, b, on=a["k"] == b["k"]).open(rows_only=True) as session:
+        for _ in range(2):
+            session.push("a", {"t": np.array([1]), "k": np.array([1])})
+            with pytest.raises(InputError, match="'a': column 't' has 2 rows but column 'k' has 3"):
+                session.push("a", columns)

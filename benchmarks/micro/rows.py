@@ -70,8 +70,8 @@ def duckdb_engine(sql: str, tables: Tables, window: int, reach: float) -> Engine
     sql = sql.replace("$window", str(window)).replace("$reach", f"{reach!r}::DOUBLE")
 
     def members(_: None) -> list[I64]:
-        found = connection.execute("SELECT a, b FROM found").fetchnumpy()
-        return [np.asarray(found[name]) for name in "ab"]
+        found = connection.execute("SELECT * FROM found").fetchnumpy()
+        return [np.asarray(found[name]) for name in tables]
 
     def run() -> None:
         connection.execute(f"CREATE OR REPLACE TEMP TABLE found AS {sql}")
@@ -79,11 +79,15 @@ def duckdb_engine(sql: str, tables: Tables, window: int, reach: float) -> Engine
     return Engine(run, members)
 
 
-def windjoin_engine(kind: Kind, tables: Tables, window: int, reach: float) -> Engine:
-    """Prepare windjoin with one thread."""
+def windjoin_engine(
+    kind: Kind, tables: Tables, window: int, reach: float, threads: int = 1
+) -> Engine:
+    """Prepare windjoin."""
     query = join(kind, 2, window, reach)
     bare = {name: rows.drop_columns(["i"]) for name, rows in tables.items()}
-    return Engine(lambda: query.indices(bare, threads=1), lambda found: [found[n] for n in "ab"])
+    return Engine(
+        lambda: query.indices(bare, threads=threads), lambda found: [found[n] for n in "ab"]
+    )
 
 
 def engine(name: str, kind: Kind, tables: Tables, window: int, reach: float = 0.0) -> Engine:

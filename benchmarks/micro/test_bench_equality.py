@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.micro.rows import ENGINES, ROWS, SPACING, engine, keyed, timed
+from benchmarks.micro.rows import ENGINES, ROWS, SPACING, engine, keyed, timed, windjoin_engine
 
 PARTNERS = 4  # per row, whatever the number of keys
 
@@ -37,3 +37,11 @@ def test_key_type(benchmark: Any, name: str, of: str) -> None:
     keys = 100 if of == "int8" else 10_000
     chosen = engine(name, "equality", keyed(keys, of=of), window_for(keys))
     timed(benchmark, chosen, f"equality 2x{ROWS} rows, {of} keys")
+
+
+@pytest.mark.parametrize("of", ["int64", "string"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads(benchmark: Any, threads: int, of: str) -> None:
+    tables = keyed(10_000, of=of, rows=5 * ROWS)
+    chosen = windjoin_engine("equality", tables, window_for(10_000), 0.0, threads)
+    timed(benchmark, chosen, f"equality 2x{5 * ROWS} rows, {of} keys, threads")

@@ -28,6 +28,12 @@ def joined(tables: Tables) -> Any:
     return lambda: query.run(tables, threads=1)
 
 
+def joined_by_two(tables: Tables) -> Any:
+    """Prepare the same on two threads."""
+    query = join("equality", 2, WINDOW)
+    return lambda: query.run(tables, threads=2)
+
+
 def gathers(tables: Tables) -> Any:
     """Prepare the gathers alone, row numbers given: no join with a payload can be faster."""
     chosen = windjoin_engine("equality", tables, WINDOW, 0.0)
@@ -35,7 +41,7 @@ def gathers(tables: Tables) -> Any:
     return lambda: [t.take(r) for t, r in zip(tables.values(), rows, strict=True)]
 
 
-@pytest.mark.parametrize("prepare", [joined, gathers])
+@pytest.mark.parametrize("prepare", [joined, joined_by_two, gathers])
 def test_payload(benchmark: Any, prepare: Any) -> None:
     benchmark.group = f"payload 2x{ROWS} rows, 6 numbers and a text per side"
     found = benchmark(prepare(streams()))
