@@ -33,12 +33,13 @@ def longer(workload: Workload, times: int) -> Workload:
     tables = workload.tables()
     span = max(table["ts"][-1].as_py() for table in tables) + 2 * workload.window + 1
 
+    def moved(table: pa.Table, ticks: int) -> pa.Table:
+        place = table.schema.get_field_index("ts")
+        return table.set_column(place, "ts", pc.add(table["ts"], ticks))
+
     def generate() -> list[pa.Table]:
         return [
-            pa.concat_tables(
-                table.set_column(0, "ts", pc.add(table["ts"], copy * span)) for copy in range(times)
-            )
-            for table in tables
+            pa.concat_tables(moved(table, copy * span) for copy in range(times)) for table in tables
         ]
 
     name = f"{workload.name}x{times}"
