@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,6 +120,13 @@ class BoundQuery:
         take them as they lie in NumPy arrays of plain numbers; else None.
         """
         return self._streams[stream].plain_columns()
+
+    def plain(self, stream: int) -> Callable[[Any], Any]:
+        """A function that gives the rows of a table of stream number ``stream`` without a copy.
+
+        It gives time, operands, keys and sets as they lie, None where they need a second look.
+        """
+        return self._streams[stream].plain
 
     def promise(self, stream: int, time: Any) -> int:
         """A time of stream number ``stream``, as a user gives it to ``advance``, in ticks."""

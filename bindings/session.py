@@ -125,10 +125,10 @@ class Session:
         """A short way for streams whose rows the kernels take as they lie in NumPy arrays."""
         for number, name in enumerate(self.query.names):
             plain = bound.plain_columns(number)
-            if plain is not None and live.feeds:
+            if live.feeds:
                 operands = len(live.spec.streams[number].columns)
                 self._entrances[name] = Entrance(
-                    live, number, self._turn, self.query.names, plain, operands
+                    live, number, self._turn, self.query.names, plain, operands, bound.plain(number)
                 )
 
     @property

@@ -90,7 +90,7 @@ class Access(ABC):
     @property
     def source(self) -> tuple[str, Any] | None:
         """What `values` does, where it is as simple as that: ("keys", their numbers), ("column",
-        its number) as sortable integers, or ("nothing", None).
+        its number) as sortable integers, ("wide", its number), or ("nothing", None).
         """
         return None
 

@@ -12,7 +12,7 @@ from windjoin.kernels.nearest import Waiting, candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.records import live_records
 from windjoin.kernels.replanning import FIRST_LOOK, better_orders, next_look, seen
-from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows, SetColumn
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.kernels.window import LONG_AGO, Arrivals, Window
 from windjoin.pyx.column import judge
@@ -84,10 +84,13 @@ class LiveJoin:
         streams = self.spec.streams
         if self._waiting is not None:
             return []
-        if any(stream.wides or "bytes" in stream.keys for stream in streams):
+        wides = [wide for stream in streams for wide in stream.wides]
+        if any("bytes" in stream.keys for stream in streams):
+            return []
+        if any(wide.form != "set" or wide.items != "int64" for wide in wides):
             return []
         stores = [
-            Store(window, counts, [self._spaces[space] for space in window.spec.spaces])
+            Store(window, counts, self._spaces)
             for window, counts in zip(self.windows, self.counts, strict=True)
         ]
         if not all(store.whole for store in stores):
@@ -135,7 +138,7 @@ class LiveJoin:
         bad: rows that have no time; they get an arrival number and nothing else.
         """
         if self.feeds and bad is None and rows.usable is None:
-            found = self.feeds[stream].push(rows.time, rows.columns, rows.keys)
+            found = self._push_plain(stream, rows)
             if found is not None:
                 return Pushed(found, None)
         clock, counts = self.clocks[stream], self.counts[stream]
@@ -158,6 +161,14 @@ class LiveJoin:
         self.found += len(found[0])
         self._expire()
         return Pushed(found, late)
+
+    def _push_plain(self, stream: int, rows: Rows) -> list[I64] | None:
+        """Take the short way; None if these rows cannot."""
+        sets = [wide for wide in rows.wides if isinstance(wide, SetColumn) and wide.valid is None]
+        if len(sets) != len(rows.wides):
+            return None
+        wides = [(one.offsets, one.items) for one in sets]
+        return self.feeds[stream].push(rows.time, rows.columns, rows.keys, wides)
 
     def _nearest(self, waiting: Waiting, found: list[I64]) -> list[I64]:
         """Let new results compete; give out those that no row to come can displace."""

@@ -53,7 +53,7 @@ class WideRings:
         self.start = Ring(np.int64, capacity)
         self.length = Ring(np.int32, capacity)
         self.held = 0  # bytes
-        self._pushes: deque[tuple[int, Records]] = deque()  # (row after its last, records)
+        self._pushes: deque[tuple[int, Any]] = deque()  # (row after its last, what has nbytes)
 
     def put(self, row: int, records: Records) -> None:
         """Store rows from ``row`` on; the caller has made room in the rings."""
@@ -62,6 +62,13 @@ class WideRings:
         if len(records.start):
             self._pushes.append((row + len(records.start), records))
             self.held += records.nbytes
+
+    def hold(self, row: int, start: I64, length: NDArray[np.int32], codes: Any) -> None:
+        """Store at least one row from ``row`` on, whose sets lie in ``codes``."""
+        self.start.put(row, start)
+        self.length.put(row, length)
+        self._pushes.append((row + len(start), codes))
+        self.held += int(codes.nbytes)
 
     def stored(self, rows: I64) -> Records:
         """Rows that are here, by number; their content stays where it is."""

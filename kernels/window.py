@@ -76,6 +76,11 @@ class Window(Side):
         """Times, operands, codes of keys, row numbers."""
         return self._time, self._columns, self._codes, self._numbers
 
+    @property
+    def wide_rings(self) -> list[WideRings]:
+        """Starts and lengths of wide columns, and what they point at."""
+        return self._wides
+
     def view(self, number: int) -> ColumnView:
         if number == ROW_NUMBER:
             assert self._numbers is not None, "row numbers were not asked for"

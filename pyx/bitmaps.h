@@ -48,7 +48,7 @@ static inline void find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes
 static inline void begin_block(Bitmaps *all, const Measure *m, int64_t b) {
     const SetContent *content = all->blocks.content[b];
     if (content->lanes != all->asked->lanes) find_lanes(all, m, content->lanes);
-    if (all->asked->used > n_lanes(content->lanes)) fetch_lanes(content->lane, n_lanes(content->lanes));
+    if (all->asked->used > 4 * n_lanes(content->lanes)) fetch_lanes(content->lane, n_lanes(content->lanes));
 }
 
 /* Drop the rows of a block whose time does not fit; whether any is left. */

@@ -56,6 +56,8 @@ cdef class SetBitmaps(BlockIndex):
     cdef Bitmaps all
     cdef Lanes *lanes  # of blocks to come
     cdef object counts  # int32, how often each code was seen lately
+    cdef int32_t *count  # the same
+    cdef int64_t n_counts
     cdef object popular  # codes that own a lane, in the order of their lanes
     cdef int64_t codes  # that were seen lately
     cdef int64_t since  # blocks made since the counts were last looked at
@@ -75,7 +77,8 @@ cdef class SetBitmaps(BlockIndex):
         self.serve = bitmaps_serve
         self.state = &self.all
         self.binds = True
-        self.counts = np.zeros(64, np.int32)
+        self.puts = True
+        self._keep(np.zeros(64, np.int32))
         self.popular = np.zeros(0, np.int64)
 
     def __dealloc__(self):
@@ -110,52 +113,70 @@ cdef class SetBitmaps(BlockIndex):
     @property
     def owners(self):
         """How many items own a lane, and which share of all items seen lately they are."""
-        seen = int(self.counts.sum())
-        return len(self.popular), int(self.counts[self.popular].sum()) / seen if seen else 0.0
+        cdef int64_t code, total = 0, number = 0, served = 0
+        for code in range(self.n_counts):
+            if self.count[code]:
+                total += self.count[code]
+                if code < self.lanes.n_codes and self.lanes.own[code] >= 0:
+                    number += 1
+                    served += self.count[code]
+        return number, served / total if total else 0.0
 
     def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
         """Add rows: ``records`` has their starts and lengths."""
         cdef const int64_t[::1] start = records[0]
         cdef const int32_t[::1] length = records[1]
-        cdef int64_t i = 0, n = times.shape[0], stop
+        if times.shape[0]:
+            self.put(times.shape[0], &length[0], &start[0], &times[0], &rows[0])
+
+    cdef int put(
+        self, int64_t n, const int32_t *length, const int64_t *start, const int64_t *time,
+        const int64_t *row,
+    ) except -1 nogil:
+        """Add rows: of a wide column, lengths stand for codes and starts for values."""
+        cdef int64_t i = 0, stop
         cdef Blocks *all = &self.all.blocks
-        if self.lanes == NULL and n:
-            self._count(start, length, 0, min(n, LOOKED_AT))
-            self._learn()
-            self._fade()
+        if self.lanes == NULL:
+            self._count(length, start, 0, min(n, LOOKED_AT))
+            with gil:
+                self._learn()
+                self._fade()
         while i < n:
             if all.first == all.last or all.block[all.last - 1].n == 512:
-                self._look()
+                if self._must_look():
+                    with gil:
+                        self._look()
                 self.add_block()
                 self.since += 1
             stop = min(i + 512 - all.block[all.last - 1].n, n)
-            self._count(start, length, i, stop)
-            self._put(start, length, times, rows, i, stop)
+            self._count(length, start, i, stop)
+            self._store(length, start, time, row, i, stop)
             i = stop
-
-    cdef int _put(
-        self, const int64_t[::1] start, const int32_t[::1] length, const int64_t[::1] times,
-        const int64_t[::1] rows, int64_t i, int64_t stop,
-    ) except -1:
-        cdef Components row
-        cdef Blocks *all = &self.all.blocks
-        with nogil:
-            for i in range(i, stop):
-                row.at = <const void *><intptr_t>start[i]
-                row.n = length[i]
-                if all.last - all.first > 1 and times[i] < all.block[all.last - 2].latest:
-                    all.ordered = False
-                bitmaps_put(&self.all, row, times[i], rows[i])
         return 0
 
+    cdef void forget(self, int64_t horizon) noexcept:
+        self.expire(horizon)
+
+    cdef void _store(
+        self, const int32_t *length, const int64_t *start, const int64_t *time,
+        const int64_t *row, int64_t i, int64_t stop,
+    ) noexcept nogil:
+        cdef Components components
+        cdef Blocks *all = &self.all.blocks
+        for i in range(i, stop):
+            components.at = <const void *><intptr_t>start[i]
+            components.n = length[i]
+            if all.last - all.first > 1 and time[i] < all.block[all.last - 2].latest:
+                all.ordered = False
+            bitmaps_put(&self.all, components, time[i], row[i])
+
     cdef int _count(
-        self, const int64_t[::1] start, const int32_t[::1] length, int64_t i, int64_t stop
-    ) except -1:
+        self, const int32_t *length, const int64_t *start, int64_t i, int64_t stop
+    ) except -1 nogil:
         """Note which codes rows [i, stop) have."""
         cdef Components row
         cdef const int32_t *codes
         cdef int64_t k
-        cdef int32_t[::1] counts = self.counts
         for i in range(i, stop):
             row.at = <const void *><intptr_t>start[i]
             row.n = length[i]
@@ -163,12 +184,26 @@ cdef class SetBitmaps(BlockIndex):
             self.rows += 1
             self.items += row.n
             for k in range(row.n):
-                if codes[k] >= counts.shape[0]:
-                    self.counts = np.concatenate([self.counts, np.zeros(codes[k] + 1, np.int32)])
-                    counts = self.counts
-                self.codes += counts[codes[k]] == 0
-                counts[codes[k]] += 1
+                if codes[k] >= self.n_counts:
+                    with gil:
+                        self._keep(np.concatenate([self.counts, np.zeros(codes[k] + 1, np.int32)]))
+                self.codes += self.count[codes[k]] == 0
+                self.count[codes[k]] += 1
         return 0
+
+    cdef int _keep(self, counts) except -1:
+        cdef int32_t[::1] view = counts
+        self.counts = counts
+        self.count = &view[0]
+        self.n_counts = view.shape[0]
+        return 0
+
+    cdef bint _must_look(self) noexcept nogil:
+        return self._outgrown() or self.since >= LOOK_EVERY
+
+    cdef bint _outgrown(self) noexcept nogil:
+        """Whether there are items without a lane of their own although there need not be."""
+        return self.lanes.n_own < self.codes and (self.codes <= ALL_OWN or not self.lanes.sharing)
 
     cdef int _fade(self) except -1:
         """Let what was seen count half."""
@@ -181,10 +216,7 @@ cdef class SetBitmaps(BlockIndex):
 
     cdef int _look(self) except -1:
         """Now and then, learn which items are popular, if other own lanes were used much more."""
-        cdef bint learn = self.lanes.n_own < self.codes <= ALL_OWN
-        learn |= self.codes > ALL_OWN and not self.lanes.sharing
-        if not learn and self.since < LOOK_EVERY:
-            return 0
+        cdef bint learn = self._outgrown()
         if not learn and self.codes > ALL_OWN:
             best = np.partition(self.counts, len(self.counts) - OWN)[-OWN:].sum()
             learn = best > WORTH_IT * self.counts[self.popular].sum()
@@ -197,17 +229,24 @@ cdef class SetBitmaps(BlockIndex):
         """Give the items that came most often lately a lane of their own."""
         seen = np.flatnonzero(self.counts)
         sharing = len(seen) > ALL_OWN
-        shared = 64
+        shared = 16
         if sharing:
             seen = np.argpartition(self.counts, len(self.counts) - OWN)[-OWN:]
             shared = LEAST_SHARED
             while shared < min(100 * self.items // max(self.rows, 1), MOST_SHARED):
                 shared *= 2
         self.popular = seen[np.argsort(-self.counts[seen], kind="stable")]
-        own = np.full(len(self.counts), -1, np.int16)
+        own = np.full(max(len(self.counts), ALL_OWN), -1, np.int16)
         own[self.popular] = np.arange(len(seen))
+        owners = len(seen)
+        if not sharing:  # items to come get the lowest codes that are not in use
+            few = self.rows < LOOKED_AT
+            most = min(len(seen) // (1 if few else 8) + 64, ALL_OWN - owners)
+            to_come = np.flatnonzero(own < 0)[:most]
+            own[to_come] = owners + np.arange(len(to_come))
+            owners += len(to_come)
         self.learned += 1
-        self._use(own, len(seen), shared, sharing)
+        self._use(own, owners, shared, sharing)
         return 0
 
     cdef int _use(

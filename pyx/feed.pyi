@@ -46,6 +46,7 @@ class Feed:
         time: NDArray[np.int64],
         columns: list[Any],  # int64 or float64 arrays
         keys: list[Any],  # int64 arrays
+        wides: list[Any],  # (offsets, items), of int32 or int64
     ) -> list[NDArray[np.int64]] | None: ...
 
 @disjoint_base
@@ -61,7 +62,8 @@ class Entrance:
         number: int,
         turn: Turn,
         names: Sequence[str],
-        columns: Sequence[tuple[str, np.dtype[Any]]],
+        columns: Sequence[tuple[str, np.dtype[Any]]] | None,
         n_operands: int,
+        plain: Any,  # a function of a table
     ) -> None: ...
     def push(self, rows: Any) -> dict[str, NDArray[np.int64]] | None: ...

@@ -16,6 +16,8 @@ from windjoin.pyx.index cimport (
 from windjoin.pyx.keys cimport KeySpace, prefetch_integer
 from windjoin.pyx.output cimport Output
 
+from windjoin.pyx.records import set_rows
+
 cnp.import_array()
 
 cdef enum:
@@ -70,6 +72,7 @@ cdef class Store:
     """The compiled side of one live window: its rings and what goes into its indexes.
 
     index, source: every index with the numbers of the keys it wants codes of, or of the column
+    wides: of every wide column of sets, the space of its items and its rings
     """
 
     cdef Extent extent
@@ -83,6 +86,7 @@ cdef class Store:
     cdef list indexes
     cdef list sources
     cdef list pair_spaces
+    cdef list wides
     cdef readonly bint whole  # every index can be fed from here
 
     def __init__(self, window, Counts counts not None, spaces):
@@ -90,7 +94,11 @@ cdef class Store:
         self.counts = counts
         self.window = window.spec.window
         self.time, self.columns, self.codes, self.numbers = window.rings
-        self.spaces = spaces
+        self.spaces = [spaces[space] for space in window.spec.spaces]
+        self.wides = [
+            (spaces[wide.space], rings)
+            for wide, rings in zip(window.spec.wides, window.wide_rings, strict=True)
+        ]
         self.indexes, self.sources, self.pair_spaces = [], [], []
         self.whole = True
         cdef Index index
@@ -112,6 +120,8 @@ cdef class Store:
             head += 1
         self.counts.expired += head - self.extent.head
         self.extent.head = head
+        for _, rings in self.wides:
+            rings.expire(head)
         for index in self.indexes:
             index.forget(horizon)
 
@@ -154,8 +164,11 @@ cdef class Feed:
         cdef int64_t per_row = 4 * (len(self.own.codes) + 1) + 16
         return per_row * (self.room + SLACK) + self.out.held()
 
-    def push(self, time, list columns, list keys):
-        """Rows of every stream in each result; None if these rows must go the long way."""
+    def push(self, time, list columns, list keys, list wides):
+        """Rows of every stream in each result; None if these rows must go the long way.
+
+        wides: (offsets, items) of every column of sets
+        """
         cdef Clock clock = self.clocks[self.number]
         cdef Store own = self.own
         cdef int64_t n = cnp.PyArray_DIM(time, 0), first = own.extent.tail
@@ -167,8 +180,9 @@ cdef class Feed:
         self._need_room(n, len(keys))
         self._encode(n, keys)
         self._store(n, first, time, columns)
+        sets = self._store_sets(first, wides)
         self.pipeline.run_range(first, first + n, self.out)
-        self._insert(n, first, times, columns)
+        self._insert(n, first, times, columns, sets)
         clock.newest = max(clock.newest, times[n - 1])
         own.counts.rows_in += n
         self.results += self.out.used
@@ -228,8 +242,17 @@ cdef class Feed:
         own.extent.tail = first + n
         return 0
 
+    cdef list _store_sets(self, int64_t first, list wides):
+        """Starts and lengths of the sets of every wide column."""
+        cdef list sets = []
+        for (space, rings), (offsets, items) in zip(self.own.wides, wides, strict=True):
+            starts, lengths, codes = set_rows(space, offsets, items)
+            rings.hold(first, starts, lengths, codes)
+            sets.append((starts, lengths))
+        return sets
+
     cdef int _insert(
-        self, int64_t n, int64_t first, const int64_t *times, list columns
+        self, int64_t n, int64_t first, const int64_t *times, list columns, list sets
     ) except -1:
         cdef Index index
         cdef const int32_t *codes
@@ -244,6 +267,10 @@ cdef class Feed:
                 codes = self._composite(n, numbers, self.own.pair_spaces[k])
             elif kind == "column":
                 values = self._sortable(n, columns[numbers])
+            elif kind == "wide":
+                starts, lengths = sets[numbers]
+                values = <const int64_t *>cnp.PyArray_DATA(starts)
+                codes = <const int32_t *>cnp.PyArray_DATA(lengths)
             if n < RELEASE_AT:
                 index.put(n, codes, values, times, self.row_room)
             else:
@@ -330,7 +357,11 @@ cdef class Turn:
 
 
 cdef class Entrance:
-    """Takes dictionaries of NumPy arrays to the feed of one stream, if they are plain enough."""
+    """Takes rows to the feed of one stream, if they are plain enough.
+
+    They may be dictionaries of NumPy arrays, or tables from which ``plain`` makes time, operands,
+    keys and sets.
+    """
 
     cdef object live
     cdef int number
@@ -339,37 +370,35 @@ cdef class Entrance:
     cdef str time
     cdef tuple columns
     cdef tuple keys
-    cdef int wanted
+    cdef int wanted  # columns of a dictionary; -1: there is none that would do
+    cdef object plain
 
-    def __init__(self, live, int number, Turn turn not None, names, columns, int n_operands):
+    def __init__(self, live, int number, Turn turn not None, names, columns, int n_operands, plain):
         """``columns``: (name, dtype) of the time column, the operands and the keys."""
         self.live = live
         self.number = number
         self.turn = turn
         self.names = tuple(names)
-        self.time = columns[0][0]
-        self.columns = tuple((name, dtype.num) for name, dtype in columns[1:1 + n_operands])
-        self.keys = tuple((name, dtype.num) for name, dtype in columns[1 + n_operands:])
-        self.wanted = len({name for name, _ in columns})
+        self.plain = plain
+        self.wanted = -1
+        if columns is not None:
+            self.time = columns[0][0]
+            self.columns = tuple((name, dtype.num) for name, dtype in columns[1:1 + n_operands])
+            self.keys = tuple((name, dtype.num) for name, dtype in columns[1 + n_operands:])
+            self.wanted = len({name for name, _ in columns})
 
     def push(self, rows):
         """Row numbers per stream; None if these rows must go the long way."""
         cdef list feeds = self.live.feeds
-        cdef list operands, keys
-        cdef object time
         cdef int k
-        if type(rows) is not dict or len(<dict>rows) != self.wanted or not feeds or self.turn.taken:
+        if not feeds or self.turn.taken:
             return None
-        time = (<dict>rows).get(self.time)
-        if not _is_plain(time, cnp.NPY_INT64, -1):
-            return None
-        operands = _plain(<dict>rows, self.columns, time)
-        keys = _plain(<dict>rows, self.keys, time)
-        if operands is None or keys is None:
+        parts = self._of_dict(<dict>rows) if type(rows) is dict else self.plain(rows)
+        if parts is None:
             return None
         self.turn.taken = True
         try:
-            found = (<Feed>feeds[self.number]).push(time, operands, keys)
+            found = (<Feed>feeds[self.number]).push(parts[0], parts[1], parts[2], parts[3])
         finally:
             self.turn.taken = False
         if found is None:
@@ -378,6 +407,17 @@ cdef class Entrance:
         for k in range(len(self.names)):
             results[self.names[k]] = found[k]
         return results
+
+    cdef tuple _of_dict(self, dict rows):
+        """Time, operands and keys; no sets."""
+        if len(rows) != self.wanted:
+            return None
+        time = rows.get(self.time)
+        if not _is_plain(time, cnp.NPY_INT64, -1):
+            return None
+        operands = _plain(rows, self.columns, time)
+        keys = _plain(rows, self.keys, time)
+        return None if operands is None or keys is None else (time, operands, keys, [])
 
 
 cdef list _plain(dict rows, tuple columns, time):

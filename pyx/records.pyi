@@ -1,11 +1,19 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.pyx.column import ColumnView
+from windjoin.pyx.keys import KeySpace
 
 def set_records(
     offsets: NDArray[np.int64],  # const int64_t[::1], (n + 1,)
     codes: NDArray[np.int32],  # int32_t[::1]: rearranged; negative: no item
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def set_rows(
+    space: KeySpace,
+    offsets: NDArray[Any],  # int32 or int64, (n + 1,), contiguous, non-decreasing
+    items: NDArray[Any],  # int32 or int64, contiguous
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]: ...
 def weighted_records(
     offsets: NDArray[np.int64],  # const int64_t[::1], (n + 1,)
     codes: NDArray[np.int32],  # const int32_t[::1]; negative: no item

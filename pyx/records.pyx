@@ -5,10 +5,13 @@ Unchecked: enter through ``kernels.records``.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
+cimport numpy as cnp
+
 import numpy as np
 
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.index cimport out_of_memory
+from windjoin.pyx.keys cimport KeySpace
 
 
 cdef extern from "records.h" nogil:
@@ -18,6 +21,9 @@ cdef extern from "records.h" nogil:
         double weight
     int64_t as_set(int32_t *codes, int64_t n)
     int64_t as_weighted_set(Item *items, int64_t n, double *out)
+
+
+cnp.import_array()
 
 
 def set_records(const int64_t[::1] offsets, int32_t[::1] codes):
@@ -33,6 +39,34 @@ def set_records(const int64_t[::1] offsets, int32_t[::1] codes):
             length[i] = <int32_t>as_set(first + offsets[i], offsets[i + 1] - offsets[i])
             start[i] = <int64_t>(first + offsets[i])
     return starts, lengths
+
+
+def set_rows(KeySpace space not None, offsets, items):
+    """Sets of int32 or int64 items as they lie: (starts as addresses, lengths, the codes)."""
+    cdef cnp.npy_intp n = cnp.PyArray_DIM(offsets, 0) - 1, i, k
+    cdef const int64_t *begin = <const int64_t *>cnp.PyArray_DATA(offsets)
+    cdef const int32_t *narrow_begin = <const int32_t *>begin
+    cdef const int64_t *item = <const int64_t *>cnp.PyArray_DATA(items)
+    cdef const int32_t *narrow_item = <const int32_t *>item
+    cdef bint narrow = cnp.PyArray_ITEMSIZE(items) == 4
+    cdef bint near = cnp.PyArray_ITEMSIZE(offsets) == 4
+    cdef int64_t first = narrow_begin[0] if near else begin[0], last, at
+    cdef cnp.npy_intp size = (narrow_begin[n] if near else begin[n]) - first
+    codes = cnp.PyArray_SimpleNew(1, &size, cnp.NPY_INT32)
+    starts = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_INT64)
+    lengths = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_INT32)
+    cdef int32_t *code = <int32_t *>cnp.PyArray_DATA(codes)
+    cdef int64_t *start = <int64_t *>cnp.PyArray_DATA(starts)
+    cdef int32_t *length = <int32_t *>cnp.PyArray_DATA(lengths)
+    with nogil:
+        for k in range(size):
+            code[k] = space.add_integer(narrow_item[first + k] if narrow else item[first + k])
+        for i in range(n):
+            at = (narrow_begin[i] if near else begin[i]) - first
+            last = (narrow_begin[i + 1] if near else begin[i + 1]) - first
+            start[i] = <int64_t>(code + at)
+            length[i] = <int32_t>as_set(code + at, last - at)
+    return starts, lengths, codes
 
 
 def weighted_records(
