@@ -64,6 +64,21 @@ def _take_sets(pool: I64, sizes: I64, offsets: I64, items: NDArray[np.int32]) ->
     return drawn
 
 
+def drifting(random: Generator, tables: list[pa.Table], each_second: int) -> list[pa.Table]:
+    """The same sets under other numbers: popular ones change, so many with each second of time."""
+    numbers = random.permutation(100_000)
+
+    def moved(table: pa.Table) -> pa.Table:
+        sets = table["s"].combine_chunks()
+        second = np.repeat(table["ts"].to_numpy() // SECOND, np.diff(sets.offsets.to_numpy()))
+        ranks = (sets.values.to_numpy() - 1 + each_second * second) % len(numbers)
+        items = pa.array(1 + numbers[ranks], pa.int32())
+        moved_sets = pa.ListArray.from_arrays(sets.offsets, items)
+        return table.set_column(table.column_names.index("s"), "s", moved_sets)
+
+    return [moved(table) for table in tables]
+
+
 def item_sets(
     random: Generator, rows: int, *, domain: int, exponent: float, mean: float, deviation: float
 ) -> pa.ListArray:

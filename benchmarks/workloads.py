@@ -83,6 +83,14 @@ def _w3l() -> list[pa.Table]:
     )
 
 
+def _w3_slice() -> list[pa.Table]:
+    return [rows.slice(0, 1_000) for rows in _w3()]
+
+
+def _w3l_drift() -> list[pa.Table]:
+    return g.drifting(generator("W3L_drift"), _w3l(), each_second=50)
+
+
 def _shape(name: str, results: int, checksum: int) -> Workload:
     shape = shapes.SHAPES[name]
     # the windows of these shapes do not depend on the rows; one row is enough to ask
@@ -115,6 +123,10 @@ WORKLOADS = {
                  20 * SECOND, 14_853_046, 15_943_397_374_702_099, _w3, 3),
         Workload("W3L", "2 x 300 k sets of 10 of 100,000 items, overlap >= 4", "overlap", 2,
                  10 * SECOND, 19_028, 20_495_242_410_856, _w3l, 4),
+        Workload("W3_slice", "W3, the first 1,000 rows of each stream", "overlap", 2, 20 * SECOND,
+                 14_535, 15_502_618_803_371, _w3_slice, 3),
+        Workload("W3L_drift", "W3L, items numbered at random; 50 popular ones change each second",
+                 "overlap", 2, 10 * SECOND, 1_074, 1_160_851_290_604, _w3l_drift, 4),
         Workload("W4", "3 x 12 k vectors of 40 numbers, all distances <= r", "vectors", 3,
                  60 * SECOND, 3_190_755, 3_425_088_821_354_133,
                  lambda: g.clustered_vectors(generator("W4")), 4148.5),

@@ -69,6 +69,11 @@ EQUAL = {
     "bucket": f"{ROWS2} FROM {bucketed('a')} a JOIN {twice('b')} b"
     f" ON a.k = b.k AND a.bucket = b.bucket AND {PAIR_A_B}",
 }
+BITS = {
+    "bits": f"{ROWS2} FROM {bucketed('a')} a JOIN {twice('b')} b"
+    f" ON a.bucket = b.bucket AND bit_count(a.w0 & b.w0) + bit_count(a.w1 & b.w1) >= $limit"
+    f" AND {PAIR_A_B}",
+}
 SQL: dict[str, dict[str, str]] = {
     **dict.fromkeys(("W1", "W1_sparse", "W1_text", "W1s"), EQUAL),
     **dict.fromkeys(("keys_once", "key_one", "keys_hot", "times_equal"), EQUAL),
@@ -79,11 +84,7 @@ SQL: dict[str, dict[str, str]] = {
         f" ON a.cell = b.cell AND a.bucket = b.bucket"
         f" AND abs(a.x - b.x) <= $reach AND {PAIR_A_B}",
     },
-    "W3": {
-        "bits": f"{ROWS2} FROM {bucketed('a')} a JOIN {twice('b')} b"
-        f" ON a.bucket = b.bucket AND bit_count(a.w0 & b.w0) + bit_count(a.w1 & b.w1) >= $limit"
-        f" AND {PAIR_A_B}",
-    },
+    **dict.fromkeys(("W3", "W3_slice"), BITS),
     "W4": {
         "bucket": f"{ROWS3} FROM {bucketed('a')} a JOIN {twice('b')} b"
         f" ON a.bucket = b.bucket AND {PAIR_A_B} AND array_distance(a.v, b.v) <= sqrt($limit)"

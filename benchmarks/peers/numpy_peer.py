@@ -127,6 +127,7 @@ def prepare(
 
 JOBS: Jobs = {
     "W3": {"bits": partial(prepare, bits)},
+    "W3_slice": {"bits": partial(prepare, bits)},
     "W4": {"gemm": partial(prepare, gemm)},
     "W6": {"bytes": partial(prepare, bytes_apart)},
 }
