@@ -55,6 +55,8 @@ def order_as_data(
         if number < len(measured):
             hop = measured[number]
             one["measured"] = {key: hop[key] for key in ("asked", "proposed", "kept")}
+            if hop.get("learned"):
+                one["learned"] = hop["learned"]
         steps.append(one)
     return {"start": spec.streams[order.start].name, "steps": steps}
 
@@ -144,6 +146,8 @@ def _order_lines(order: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {number}. {step['stream']} through {step['index']}{served}")
         if step["why"]:
             lines.append(f"     because {step['why']}")
+        if "learned" in step:
+            lines.append(f"     learned: {step['learned']}")
         lines += [f"     then test {text}" for text in step["filters"]]
         lines.append(f"     expected {_flow(step['expected'])}")
         if "measured" in step:

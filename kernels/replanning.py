@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from windjoin.kernels.order import Order, best_order, cost_of
+from windjoin.kernels.similarity import sampled_shares
 from windjoin.kernels.spec import JoinSpec, Rows
 from windjoin.kernels.statistics import SAMPLE_ROWS, Statistics, measure
 from windjoin.kernels.window import LONG_AGO, Window
@@ -28,7 +29,7 @@ def next_look(rows: int) -> int:
 
 def seen(spec: JoinSpec, windows: Sequence[Window]) -> Statistics:
     """Statistics of the rows that the windows hold now."""
-    samples, rates = [], []
+    samples, rates, wides = [], [], []
     for window in windows:
         count = min(len(window), SAMPLE_ROWS)
         rows = np.linspace(window.head, max(window.tail - 1, 0), count).astype(np.int64)
@@ -36,11 +37,14 @@ def seen(spec: JoinSpec, windows: Sequence[Window]) -> Statistics:
         usable = np.flatnonzero(stored.time != LONG_AGO)
         stored = stored.take(usable)
         codes = [codes.astype(np.int64) for codes in stored.codes]
+        wides.append(stored.wides)
         samples.append(Rows(stored.time, list(stored.columns), list(codes)))
         span = int(stored.time.max()) - int(stored.time.min()) if len(usable) else 0
         rates.append(len(window) * len(usable) / max(count, 1) / max(span, 1))
     sizes = tuple(len(window) for window in windows)
-    return replace(measure(spec, samples), rows=sizes, rates=tuple(rates))
+    found = measure(spec, samples)
+    shares = found.selectivity | sampled_shares(spec, wides)
+    return replace(found, rows=sizes, rates=tuple(rates), selectivity=shares)
 
 
 def better_orders(

@@ -122,6 +122,13 @@ cdef class SetBitmaps(BlockIndex):
                     served += self.count[code]
         return number, served / total if total else 0.0
 
+    @property
+    def learned_text(self):
+        number, share = self.owners
+        sharing = self.lanes != NULL and self.lanes.sharing
+        others = f"; the others share {self.lanes.n_shared}" if sharing else ""
+        return f"{number} items own a bitmap, {share:.0%} of all items seen lately{others}"
+
     def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
         """Add rows: ``records`` has their starts and lengths."""
         cdef const int64_t[::1] start = records[0]

@@ -47,6 +47,11 @@ cdef class Index:
         pass
 
     @property
+    def learned_text(self):
+        """For explain(): what it has learned from the rows, if anything."""
+        return ""
+
+    @property
     def n_keys(self):
         """Keys of its own that only a sweep makes free again."""
         return 0

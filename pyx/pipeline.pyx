@@ -159,6 +159,7 @@ cdef class Pipeline:
     cdef int32_t *start_codes  # of the first hop, where the start rows come key by key
     cdef bint codes_given
     cdef list _askers
+    cdef list _indexes  # of the hops
     cdef list _alive  # everything the C structs point at
     cdef list _bound  # streams of the start rows
     cdef int n_bound
@@ -180,6 +181,7 @@ cdef class Pipeline:
         memset(&self.start, 0, sizeof(Partials))
         self._askers = []
         self._alive = [time]
+        self._indexes = []
         self._bound = [stream]
         self.n_bound = 1
         self._voids = {}
@@ -231,6 +233,7 @@ cdef class Pipeline:
         hop.aim = index.aim
         hop.binds = index.binds
         hop.index = index.state
+        self._indexes.append(index)
         self._alive.append((index, codes, spaces, ranges, operands, asker, filters, time))
         hop.before = before
         hop.time = &time.column if time is not None else NULL
@@ -364,10 +367,12 @@ cdef class Pipeline:
             at += self.start.n
 
     def measured(self):
-        """Per hop: stream, partial results that asked, candidates proposed, kept; filters' too."""
+        """Per hop: stream, partial results that asked, candidates proposed, kept; filters' too;
+        and what its index learned."""
         return [
             {
                 "stream": self.hops[h].stream,
+                "learned": self._indexes[h].learned_text,
                 "asked": self.hops[h].asked,
                 "proposed": self.hops[h].proposed,
                 "kept": self.hops[h].kept,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -86,6 +87,49 @@ def test_every_instruction_set_finds_the_same_with_high_thresholds() -> None:
         answers[isa] = ran.stdout
     assert answers["plain"] == answers["avx2"] == answers["avx512"]
     assert "[0, " not in answers["plain"]
+
+
+def test_explain_says_which_items_are_frequent() -> None:
+    random = np.random.default_rng(4)
+    rows = near_duplicates(random, 9)
+    query = wj.join(*streams(WINDOWS), on=wj.overlap(*(s["v"] for s in streams(WINDOWS))) >= 3)
+    query.indices({"a": rows, "b": rows})
+    assert re.search(
+        r"learned: 512 items own a bitmap, \d+% of all items seen lately; the others share 1024",
+        str(query.explain()),
+    )
+    with query.open(schemas={"a": rows.schema, "b": rows.schema}) as session:
+        assert "learned: 0 items own a bitmap" in session.explain()
+        session.push("a", pa.table({"t": [1, 2], "v": [[1, 2, 3], [2, 3, 4]]}))
+        step = next(
+            order["steps"][0]
+            for order in session.explain("json")["orders"]
+            if order["start"] == "b"
+        )
+    assert step["learned"] == "4 items own a bitmap, 100% of all items seen lately"
+
+
+def test_sessions_choose_among_indexes_by_what_they_have_seen() -> None:
+    """Overlap of nearly all pairs is no way to find the few whose vectors are near."""
+    a, b = (wj.stream(n, time="t", window=2000) for n in "ab")
+    on = [wj.overlap(a["s"], b["s"]) >= 1, wj.l2(a["v"], b["v"]) <= 0.5]
+    random = np.random.default_rng(6)
+    found = 0
+    with wj.join(a, b, on=on).open(rows_only=True) as session:
+        for now in range(60):
+            for name in "ab":
+                v = random.normal(0, 30, (100, 2)).astype(np.float32)
+                rows = pa.table(
+                    {"t": np.full(100, now), "s": [[1, 2]] * 100, "v": v.tolist()},
+                    pa.schema(
+                        [("t", pa.int64()), ("s", pa.list_(pa.int64())),
+                         ("v", pa.list_(pa.float32()))]
+                    ),
+                )  # fmt: skip
+                found += len(session.push(name, rows)["a"])
+        steps = [order["steps"][0] for order in session.explain("json")["orders"]]
+    assert found > 0
+    assert all("vector" in step["index"] for step in steps)
 
 
 def index_of(rows: list[list[int]]) -> tuple[SetBitmaps, Any]:
