@@ -91,7 +91,8 @@ def test_every_instruction_set_finds_the_same_with_high_thresholds() -> None:
 
 def test_explain_says_which_items_are_frequent() -> None:
     random = np.random.default_rng(4)
-    rows = near_duplicates(random, 9)
+    ranks = (20_000 * random.random((2_000, 6)) ** 3).astype(int)
+    rows = pa.table({"t": times(random, 2_000), "v": ranks.tolist()})
     query = wj.join(*streams(WINDOWS), on=wj.overlap(*(s["v"] for s in streams(WINDOWS))) >= 3)
     query.indices({"a": rows, "b": rows})
     assert re.search(
