@@ -95,10 +95,10 @@ class StreamRows:
         if not self._schema.equals(data.schema):
             return None
         arrays = views(data, self._direct)
+        if arrays is None:
+            return None
         sets = set_views(data, self._sets)
-        return (
-            None if arrays is None or sets is None else (arrays[0], *self._split(arrays[1:]), sets)
-        )
+        return None if sets is None else (arrays[0], *self._split(arrays[1:]), sets)
 
     def plain_columns(self) -> list[tuple[str, np.dtype[Any]]] | None:
         """Time, operands and keys with their dtypes, if they are int64 or float64 as they lie."""

@@ -63,12 +63,10 @@ class WideRings:
             self._pushes.append((row + len(records.start), records))
             self.held += records.nbytes
 
-    def hold(self, row: int, start: I64, length: NDArray[np.int32], codes: Any) -> None:
-        """Store at least one row from ``row`` on, whose sets lie in ``codes``."""
-        self.start.put(row, start)
-        self.length.put(row, length)
-        self._pushes.append((row + len(start), codes))
-        self.held += int(codes.nbytes)
+    def hold(self, stop: int, codes: NDArray[np.int32]) -> None:
+        """Keep the items of rows before ``stop`` that are in the rings already."""
+        self._pushes.append((stop, codes))
+        self.held += codes.nbytes
 
     def stored(self, rows: I64) -> Records:
         """Rows that are here, by number; their content stays where it is."""

@@ -247,7 +247,9 @@ cdef class Feed:
         cdef list sets = []
         for (space, rings), (offsets, items) in zip(self.own.wides, wides, strict=True):
             starts, lengths, codes = set_rows(space, offsets, items)
-            rings.hold(first, starts, lengths, codes)
+            (<Ring>rings.start).write(first, len(starts), <const char *>cnp.PyArray_DATA(starts))
+            (<Ring>rings.length).write(first, len(starts), <const char *>cnp.PyArray_DATA(lengths))
+            rings.hold(first + len(starts), codes)
             sets.append((starts, lengths))
         return sets
 
