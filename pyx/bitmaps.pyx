@@ -108,7 +108,7 @@ cdef class SetBitmaps(BlockIndex):
         cdef int64_t b, exact = 0, n = self.all.blocks.last - self.all.blocks.first
         for b in range(self.all.blocks.first, self.all.blocks.last):
             exact += (<SetContent *>self.all.blocks.content[b]).exact
-        return exact / n if n else 1.0
+        return <double>exact / n if n else 1.0
 
     @property
     def owners(self):
@@ -120,7 +120,7 @@ cdef class SetBitmaps(BlockIndex):
                 if code < self.lanes.n_codes and self.lanes.own[code] >= 0:
                     number += 1
                     served += self.count[code]
-        return number, served / total if total else 0.0
+        return number, <double>served / total if total else 0.0
 
     @property
     def learned_text(self):
