@@ -132,7 +132,7 @@ def test_other_arrays_go_the_long_way(keys: Any) -> None:
 
 def test_columns_of_unequal_length_are_refused() -> None:
     with queries()[0].open(schemas=schemas(0), rows_only=True) as session:
-        with pytest.raises(wj.InputError, match="stream 'a': dict cannot be read as a table"):
+        with pytest.raises(wj.InputError, match="column 't' has 2 rows but column 'k' has 1"):
             session.push("a", {"t": np.array([1, 2]), "k": np.array([1])})
         assert session.metrics["rows_in"] == 0
 
