@@ -22,6 +22,7 @@ class Direct:
 
     number: int
     dtype: np.dtype[Any]
+    width: int = -1  # of a vector
 
 
 def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
@@ -38,9 +39,21 @@ def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> lis
 
 
 def direct_sets(plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
-    """Lists of integers that are sets; None if any wide column is something else."""
-    sets = [_direct_set(recipe, schema) for recipe in plan.wides]
-    return None if None in sets else [column for column in sets if column]
+    """Lists of integers that are sets, and vectors; None if any wide column is something else."""
+    wides = [_direct_set(r, schema) or _direct_vector(r, schema) for r in plan.wides]
+    return None if None in wides else [column for column in wides if column]
+
+
+def _direct_vector(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
+    node = recipe.node
+    if recipe.form not in ("float32", "float64", "uint8") or not isinstance(node, Column):
+        return None
+    arrow, dtype = schema.field(node.name).type, np.dtype(recipe.form)
+    if not pat.is_fixed_size_list(arrow) or not arrow.list_size:
+        return None
+    if not arrow.value_type.equals(pa.from_numpy_dtype(dtype)):
+        return None
+    return Direct(schema.get_field_index(node.name), dtype, arrow.list_size)
 
 
 def _direct(node: Any, schema: pa.Schema, dtype: np.dtype[Any]) -> Direct | None:
@@ -96,6 +109,12 @@ def set_views(data: pa.Table | pa.RecordBatch, columns: list[Direct]) -> list[An
         column = _one(data, direct.number)
         if column is None:
             return None
+        if direct.width >= 0:
+            vectors = _vectors(column, direct)
+            if vectors is None:
+                return None
+            sets.append(vectors)
+            continue
         _, offsets, without, items = column.buffers()
         if without is not None or items is None or not items.size:
             return None
@@ -104,6 +123,18 @@ def set_views(data: pa.Table | pa.RecordBatch, columns: list[Direct]) -> list[An
         where = np.frombuffer(offsets, np.int32, data.num_rows + 1, column.offset * 4)
         sets.append((where, np.frombuffer(items, direct.dtype, len(values), begin)))
     return sets
+
+
+def _vectors(column: Any, direct: Direct) -> tuple[Any, Any] | None:
+    values = column.values
+    if values.null_count:
+        return None
+    count = len(column) * direct.width
+    begin = (values.offset + column.offset * direct.width) * direct.dtype.itemsize
+    numbers = np.frombuffer(values.buffers()[1], direct.dtype, count, begin)
+    if direct.dtype.kind == "f" and has_nan(numbers):
+        return None
+    return np.arange(0, count + 1, direct.width), numbers
 
 
 def _one(data: pa.Table | pa.RecordBatch, number: int) -> Any:

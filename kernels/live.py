@@ -87,7 +87,7 @@ class LiveJoin:
         wides = [wide for stream in streams for wide in stream.wides]
         if any("bytes" in stream.keys for stream in streams):
             return []
-        if any(wide.form != "set" or wide.items != "int64" for wide in wides):
+        if any(w.form == "weighted" or (w.form == "set" and w.items != "int64") for w in wides):
             return []
         stores = [
             Store(window, counts, self._spaces)
@@ -164,10 +164,12 @@ class LiveJoin:
 
     def _push_plain(self, stream: int, rows: Rows) -> list[I64] | None:
         """Take the short way; None if these rows cannot."""
-        sets = [wide for wide in rows.wides if isinstance(wide, SetColumn) and wide.valid is None]
-        if len(sets) != len(rows.wides):
+        if any(isinstance(wide, SetColumn) and wide.valid is not None for wide in rows.wides):
             return None
-        wides = [(one.offsets, one.items) for one in sets]
+        wides = [
+            (wide.offsets, wide.items if isinstance(wide, SetColumn) else wide.values)
+            for wide in rows.wides
+        ]
         return self.feeds[stream].push(rows.time, rows.columns, rows.keys, wides)
 
     def _nearest(self, waiting: Waiting, found: list[I64]) -> list[I64]:

@@ -42,6 +42,10 @@ class Vectors(Alike):
     def identity(self) -> Hashable:
         return (self.name, self.target, self.column, self.predicates[0].measure)
 
+    @property
+    def source(self) -> tuple[str, int]:
+        return ("wide", self.column)
+
     def load(self, table: Table) -> Index:
         records = table.wides[self.column]
         index: Index = VectorTiles.load(

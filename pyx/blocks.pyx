@@ -156,20 +156,35 @@ cdef class RowIndex(BlockIndex):
         """Add rows: ``records`` has their starts and lengths."""
         cdef const int64_t[::1] start = records[0]
         cdef const int32_t[::1] length = records[1]
+        if times.shape[0]:
+            with nogil:
+                self.put(times.shape[0], &length[0], &start[0], &times[0], &rows[0])
+
+    cdef int put(
+        self, int64_t n, const int32_t *length, const int64_t *start, const int64_t *time,
+        const int64_t *row,
+    ) except -1 nogil:
+        """Add rows: of a wide column, lengths stand for codes and starts for values."""
         cdef Blocks *all = self.blocks
-        cdef int64_t i, n = times.shape[0]
-        cdef Components row
-        if n and not self.begun:
-            self.begin(start, length, _usual(length))
+        cdef int64_t i
+        cdef Components components
+        if not self.begun:
+            with gil:
+                self.begin(
+                    <int64_t[:n]><int64_t *>start, <int32_t[:n]><int32_t *>length, _usual(length, n)
+                )
             self.begun = True
-        with nogil:
-            for i in range(n):
-                row.at = <const void *><intptr_t>start[i]
-                row.n = length[i]
-                self.make_room(self.room_for_one(), n - i)
-                if all.last - all.first > 1 and times[i] < all.block[all.last - 2].latest:
-                    all.ordered = False
-                self.put_row(row, times[i], rows[i])
+        for i in range(n):
+            components.at = <const void *><intptr_t>start[i]
+            components.n = length[i]
+            self.make_room(self.room_for_one(), n - i)
+            if all.last - all.first > 1 and time[i] < all.block[all.last - 2].latest:
+                all.ordered = False
+            self.put_row(components, time[i], row[i])
+        return 0
+
+    cdef void forget(self, int64_t horizon) noexcept:
+        self.expire(horizon)
 
     cdef int begin(
         self, const int64_t[::1] start, const int32_t[::1] length, int64_t width
@@ -216,8 +231,9 @@ cdef class RowIndex(BlockIndex):
         free(content)
 
 
-cdef int64_t _usual(const int32_t[::1] length):
+cdef int64_t _usual(const int32_t *length, int64_t n):
     """The most frequent length of a few hundred rows."""
-    few = np.asarray(length)[:: max(len(length) // 512, 1)]
-    lengths, counts = np.unique(few, return_counts=True)
+    lengths, counts = np.unique(
+        [length[i] for i in range(0, n, max(n // 512, 1))], return_counts=True
+    )
     return lengths[counts.argmax()]

@@ -16,7 +16,7 @@ from windjoin.pyx.index cimport (
 from windjoin.pyx.keys cimport KeySpace, prefetch_integer
 from windjoin.pyx.output cimport Output
 
-from windjoin.pyx.records import set_rows
+from windjoin.pyx.records import array_rows, set_rows
 
 cnp.import_array()
 
@@ -72,7 +72,7 @@ cdef class Store:
     """The compiled side of one live window: its rings and what goes into its indexes.
 
     index, source: every index with the numbers of the keys it wants codes of, or of the column
-    wides: of every wide column of sets, the space of its items and its rings
+    wides: of every wide column, the space of its items (None: there are none) and its rings
     """
 
     cdef Extent extent
@@ -96,7 +96,7 @@ cdef class Store:
         self.time, self.columns, self.codes, self.numbers = window.rings
         self.spaces = [spaces[space] for space in window.spec.spaces]
         self.wides = [
-            (spaces[wide.space], rings)
+            (spaces.get(wide.space), rings)
             for wide, rings in zip(window.spec.wides, window.wide_rings, strict=True)
         ]
         self.indexes, self.sources, self.pair_spaces = [], [], []
@@ -243,13 +243,16 @@ cdef class Feed:
         return 0
 
     cdef list _store_sets(self, int64_t first, list wides):
-        """Starts and lengths of the sets of every wide column."""
+        """Starts and lengths of the rows of every wide column."""
         cdef list sets = []
         for (space, rings), (offsets, items) in zip(self.own.wides, wides, strict=True):
-            starts, lengths, codes = set_rows(space, offsets, items)
+            if space is None:
+                starts, lengths, content = array_rows(offsets, items)
+            else:
+                starts, lengths, content = set_rows(space, offsets, items)
             (<Ring>rings.start).write(first, len(starts), <const char *>cnp.PyArray_DATA(starts))
             (<Ring>rings.length).write(first, len(starts), <const char *>cnp.PyArray_DATA(lengths))
-            rings.hold(first + len(starts), codes)
+            rings.hold(first + len(starts), content)
             sets.append((starts, lengths))
         return sets
 

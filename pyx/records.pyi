@@ -14,6 +14,10 @@ def set_rows(
     offsets: NDArray[Any],  # int32 or int64, (n + 1,), contiguous, non-decreasing
     items: NDArray[Any],  # int32 or int64, contiguous
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]: ...
+def array_rows(
+    offsets: NDArray[np.int64],
+    values: NDArray[Any],  # contiguous
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
 def weighted_records(
     offsets: NDArray[np.int64],  # const int64_t[::1], (n + 1,)
     codes: NDArray[np.int32],  # const int32_t[::1]; negative: no item

@@ -69,6 +69,22 @@ def set_rows(KeySpace space not None, offsets, items):
     return starts, lengths, codes
 
 
+def array_rows(offsets, values):
+    """Vectors or bytes in memory of their own: (starts as addresses, lengths, the copy)."""
+    cdef cnp.npy_intp n = cnp.PyArray_DIM(offsets, 0) - 1, i
+    cdef const int64_t *begin = <const int64_t *>cnp.PyArray_DATA(offsets)
+    content = values[begin[0]:begin[n]].copy()
+    cdef int64_t first = <int64_t>cnp.PyArray_DATA(content), size = cnp.PyArray_ITEMSIZE(content)
+    starts = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_INT64)
+    lengths = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_INT32)
+    cdef int64_t *start = <int64_t *>cnp.PyArray_DATA(starts)
+    cdef int32_t *length = <int32_t *>cnp.PyArray_DATA(lengths)
+    for i in range(n):
+        start[i] = first + (begin[i] - begin[0]) * size
+        length[i] = <int32_t>(begin[i + 1] - begin[i])
+    return starts, lengths, content
+
+
 def weighted_records(
     const int64_t[::1] offsets, const int32_t[::1] codes, const double[::1] weights
 ):

@@ -63,6 +63,7 @@ cdef class ByteSegments(RowIndex):
         self.serve = segments_serve
         self.state = &self.all
         self.binds = True
+        self.puts = True
 
     def __dealloc__(self):
         free(self.all.means)

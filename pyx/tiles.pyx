@@ -65,6 +65,7 @@ cdef class VectorTiles(RowIndex):
         self.serve = tiles_serve
         self.state = &self.all
         self.binds = True
+        self.puts = True
 
     def __dealloc__(self):
         free(self.all.centre)

@@ -1,0 +1,75 @@
+"""The short way of vectors and images into a session differs from the long way in nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import windjoin as wj
+from windjoin.kernels.live import LiveJoin
+
+TYPES = {"float32": pa.float32(), "float64": pa.float64(), "uint8": pa.uint8()}
+
+
+def pushes(seed: int, item: pa.DataType, pieces: int) -> list[tuple[str, pa.Table]]:
+    """Slices of one table per stream; some with nulls or NaN, some late."""
+    random = np.random.default_rng(seed)
+    found, now = [], 0
+    for number in range(pieces):
+        n = int(random.choice([1, 2, 7, 60]))
+        rows: list[Any] = random.integers(0, 9, (n + 2, 5)).tolist()
+        if random.random() < 0.15:
+            rows[1] = None
+        if random.random() < 0.15 and item != pa.uint8():
+            rows[n] = [1.0, float("nan"), 2.0, 3.0, 4.0]
+        times = now + np.sort(random.integers(0, 12, n))
+        if random.random() < 0.15:
+            times[: n // 2] -= 30
+        now += 4
+        column = pa.array(rows, pa.list_(item, 5)).slice(1, n)
+        found.append(("abc"[number % 3], pa.table({"t": times, "v": column})))
+    return found
+
+
+def outcome(come: list[tuple[str, pa.Table]], lateness: int) -> tuple[Any, ...]:
+    """What every push returns, and the counters at the end."""
+    a, b, c = (wj.stream(n, time="t", window=w) for n, w in zip("abc", (40, 25, 60), strict=True))
+    on = [wj.l2(a["v"], b["v"]) <= 7, wj.l1(b["v"], c["v"]) <= 12, wj.l2(a["v"], c["v"]) < 8]
+    schemas = {name: rows.schema for name, rows in come}
+    results = []
+    with wj.join(a, b, c, on=on).open(
+        schemas=schemas, rows_only=True, lateness=lateness
+    ) as session:
+        for name, rows in come:
+            out = session.push(name, rows)
+            results.append(sorted(zip(*(part.tolist() for part in out.values()), strict=True)))
+        metrics = session.metrics
+    for counts in (metrics, *metrics["streams"].values()):
+        counts.pop("state_bytes")
+    return results, metrics
+
+
+@pytest.mark.parametrize("item", TYPES.values(), ids=TYPES.keys())
+@pytest.mark.parametrize("seed", range(3))
+def test_both_ways_return_and_count_the_same(seed: int, item: pa.DataType) -> None:
+    come = pushes(seed, item, 30)
+    short = outcome(come, seed % 2 * 8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LiveJoin, "_short_ways", lambda join: [])
+        assert outcome(come, seed % 2 * 8) == short
+    assert short[1]["results"] > 0
+
+
+@pytest.mark.parametrize("item", TYPES.values(), ids=TYPES.keys())
+def test_plain_vectors_go_the_short_way(item: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pa.table({"t": [1, 2], "v": pa.array([[1, 2], [7, 2]], pa.list_(item, 2))})
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    query = wj.join(a, b, on=wj.l2(a["v"], b["v"]) <= 1)
+    with query.open(schemas={"a": rows.schema, "b": rows.schema}, rows_only=True) as session:
+        monkeypatch.setattr(LiveJoin, "push", None)  # the long way would fail
+        assert len(session.push("a", rows)["a"]) == 0
+        found = session.push("b", rows)
+        pairs = sorted(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
+        assert pairs == [(0, 0), (1, 1)]
