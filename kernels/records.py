@@ -63,10 +63,10 @@ class WideRings:
             self._pushes.append((row + len(records.start), records))
             self.held += records.nbytes
 
-    def hold(self, stop: int, codes: NDArray[np.int32]) -> None:
-        """Keep the items of rows before ``stop`` that are in the rings already."""
-        self._pushes.append((stop, codes))
-        self.held += codes.nbytes
+    def hold(self, stop: int, content: NDArray[Any]) -> None:
+        """Keep the content of rows before ``stop`` that are in the rings already."""
+        self._pushes.append((stop, content))
+        self.held += content.nbytes
 
     def stored(self, rows: I64) -> Records:
         """Rows that are here, by number; their content stays where it is."""
