@@ -13,6 +13,7 @@ from windjoin.kernels.statistics import DERIVED_SHARE
 from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.keys import KeySpace, encode_pairs
+from windjoin.pyx.lines import KeyLines
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.ranks import KeyRanks
 
@@ -80,7 +81,7 @@ class Equality(Access):
 
     def start(self, window: Window) -> Index:
         window.pair_spaces[self.identity] = [KeySpace() for _ in self.parts[1:]]
-        return KeyLists()
+        return KeyLines()
 
     @property
     def source(self) -> tuple[str, Any]:

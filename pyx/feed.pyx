@@ -13,7 +13,7 @@ from windjoin.pyx.column cimport Ring
 from windjoin.pyx.index cimport (
     SLACK, Index, out_of_memory, sortable_bits, subtract_saturated,
 )
-from windjoin.pyx.keys cimport KeySpace, prefetch_integer
+from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.output cimport Output
 
 from windjoin.pyx.records import array_rows, set_rows
@@ -23,7 +23,7 @@ cnp.import_array()
 cdef enum:
     MOST_PARTS = 16
     RELEASE_AT = 64  # rows; the GIL is not given back for fewer
-    CARE_EVERY = 1024  # rows; then rings, keys and the plan are looked after
+    CARE_EVERY = 8192  # rows; then rings, keys and the plan are looked after
 
 
 cdef class Clock:
@@ -220,10 +220,10 @@ cdef class Feed:
             space = self.own.spaces[k]
             values = <const int64_t *>cnp.PyArray_DATA(keys[k])
             if n < RELEASE_AT:
-                _add_keys(space, n, values, self._codes(k))
+                space.add_integers(n, values, self._codes(k))
             else:
                 with nogil:
-                    _add_keys(space, n, values, self._codes(k))
+                    space.add_integers(n, values, self._codes(k))
         return 0
 
     cdef int _store(self, int64_t n, int64_t first, time, list columns) except -1:
@@ -335,15 +335,6 @@ cdef bint _in_order(int64_t n, const int64_t *times, int64_t least) noexcept nog
     for i in range(1, n):
         ordered = ordered & (times[i] >= times[i - 1])
     return ordered
-
-
-cdef int _add_keys(KeySpace space, int64_t n, const int64_t *values, int32_t *out) except -1 nogil:
-    cdef int64_t i
-    for i in range(n):
-        if i + 12 < n:
-            prefetch_integer(space.table, space.wrap, values[i + 12])
-        out[i] = space.add_integer(values[i])
-    return 0
 
 
 cdef class Turn:

@@ -28,10 +28,6 @@ typedef struct {
     int32_t code;
 } Entry;
 
-static inline void prefetch_integer(const Entry *table, uint64_t wrap, int64_t key) {
-    __builtin_prefetch(table + (mix64((uint64_t)key) & wrap));
-}
-
 /* The entry of an integer key, or the vacant one where it belongs (code < 0). */
 static inline Entry *find_integer(Entry *table, uint64_t wrap, int64_t key) {
     uint64_t at = mix64((uint64_t)key) & wrap;

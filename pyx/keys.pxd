@@ -7,7 +7,6 @@ cdef extern from "keys.h" nogil:
         int32_t code
     uint64_t mix64(uint64_t x)
     uint64_t hash_bytes(const uint8_t *data, int64_t n)
-    void prefetch_integer(const Entry *table, uint64_t wrap, int64_t key)
     Entry *find_integer(Entry *table, uint64_t wrap, int64_t key)
 
 
@@ -19,6 +18,11 @@ cdef class KeySpace:
     cdef int64_t n_vacant
     cdef readonly int64_t n_codes
     cdef int64_t codes_room
+    cdef int32_t *near
+    cdef uint64_t low
+    cdef uint64_t span
+    cdef int add_integers(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil
+    cdef void _look_near(self) noexcept nogil
     cdef int32_t _new_code(self) except -1 nogil
     cdef int _grow_table(self, int64_t entries) except -1 nogil
     cdef int _grow_codes(self, int64_t n) except -1 nogil

@@ -2,13 +2,17 @@
 
 Unchecked: enter through ``kernels.keys``.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
 from windjoin.pyx.index cimport out_of_memory
+
+
+cdef enum:
+    LEAST_NEAR = 64  # keys; fewer are found fast anyway
 
 
 cdef Entry *_new_table(int64_t slots) noexcept nogil:
@@ -26,7 +30,8 @@ cdef class KeySpace:
     def __cinit__(self):
         self.table = _new_table(16)
         self.wrap = 15
-        self.vacant = NULL
+        self.vacant = self.near = NULL
+        self.low = self.span = 0
         self.n_vacant = self.n_codes = self.codes_room = self.used = 0
         if self.table == NULL:
             out_of_memory(b"keys", 16)
@@ -34,10 +39,11 @@ cdef class KeySpace:
     def __dealloc__(self):
         free(self.table)
         free(self.vacant)
+        free(self.near)
 
     @property
     def nbytes(self):
-        return (self.wrap + 1) * <int64_t>sizeof(Entry) + 4 * self.codes_room
+        return (self.wrap + 1) * <int64_t>sizeof(Entry) + 4 * (self.codes_room + self.span)
 
     def encode(self, const int64_t[::1] keys, usable=None):
         """int32 code of every key, new ones included; -1 where not usable."""
@@ -45,12 +51,13 @@ cdef class KeySpace:
         codes = np.empty(n, np.int32)
         cdef int32_t[::1] out = codes
         cdef const uint8_t[::1] flags = None if usable is None else usable.view(np.uint8)
-        cdef bint all_usable = usable is None
-        with nogil:
-            for i in range(n):
-                if i + 12 < n:
-                    prefetch_integer(self.table, self.wrap, keys[i + 12])
-                out[i] = self.add_integer(keys[i]) if all_usable or flags[i] else -1
+        if n and usable is None:
+            with nogil:
+                self.add_integers(n, &keys[0], &out[0])
+        elif n:
+            with nogil:
+                for i in range(n):
+                    out[i] = self.add_integer(keys[i]) if flags[i] else -1
         return codes
 
     def sweep(self, const uint8_t[::1] live):
@@ -72,6 +79,7 @@ cdef class KeySpace:
                 if old[i].code >= 0 and old[i].code < live.shape[0] and live[old[i].code]:
                     self._reinsert(old[i])
             free(old)
+            self._look_near()
 
     def first_codes(self, int64_t n):
         """Of a space of pairs: one byte per code below ``n``, whether it is the first of a pair."""
@@ -104,6 +112,50 @@ cdef class KeySpace:
             entry.code = self._new_code()
             self.used += 1
         return entry.code
+
+    cdef int add_integers(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil:
+        """Codes of n keys, new ones included."""
+        cdef int64_t i
+        cdef uint64_t low = self.low, span = self.span, at
+        cdef int32_t *near = self.near
+        for i in range(n):
+            at = <uint64_t>keys[i] - low
+            if at < span and near[at] >= 0:
+                out[i] = near[at]
+                continue
+            out[i] = self.add_integer(keys[i])
+            low, span, near = self.low, self.span, self.near
+            at = <uint64_t>keys[i] - low
+            if at < span:
+                near[at] = out[i]
+        return 0
+
+    cdef void _look_near(self) noexcept nogil:
+        """Keep the codes of keys that lie close together in an array as well: no hash, no compare.
+
+        It takes a quarter of the table's room at most, and is but a copy: less is never wrong.
+        """
+        cdef int64_t i, low = INT64_MAX, high = INT64_MIN, slots = self.wrap + 1
+        cdef uint64_t width
+        free(self.near)
+        self.near = NULL
+        self.span = 0
+        for i in range(slots):
+            if self.table[i].code >= 0:
+                low = min(low, self.table[i].key)
+                high = max(high, self.table[i].key)
+        width = <uint64_t>high - <uint64_t>low
+        if self.used < LEAST_NEAR or width >= <uint64_t>slots:
+            return
+        self.near = <int32_t *>malloc(slots * sizeof(int32_t))
+        if self.near == NULL:
+            return
+        memset(self.near, 0xff, slots * sizeof(int32_t))
+        self.low = <uint64_t>low - (<uint64_t>slots - 1 - width) // 2
+        self.span = slots
+        for i in range(slots):
+            if self.table[i].code >= 0:
+                self.near[<uint64_t>self.table[i].key - self.low] = self.table[i].code
 
     cdef int32_t _new_code(self) except -1 nogil:
         if self.n_vacant:
@@ -138,6 +190,7 @@ cdef class KeySpace:
             if old[i].code >= 0:
                 self._reinsert(old[i])
         free(old)
+        self._look_near()
         return 0
 
 

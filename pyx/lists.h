@@ -70,44 +70,59 @@ static inline void lists_prefetch_tail(const Lists *all, const int32_t *code, in
     }
 }
 
-/* The loop over partial results, with the body that differs by instruction set left open:
+/* What loops that append pairs keep at hand: their writes could change it, for all a compiler knows. */
+#define PAIRS_AT_HAND                                                                              \
+    int64_t *found_row = out->row, *found_time = out->time, *found_bound = out->bound;             \
+    int32_t *found_probe = out->probe;                                                             \
+    int64_t capacity = out->capacity;
+
+/* Append the rows of one list in lo .. hi, from `at` on; `found`: `at` lies behind the first of them.
  * WINDOW(time, at, length, lo, hi, before, within) looks at up to 8 rows from `at` on and sets how
  * many lie before lo and how many of them do not lie after hi. */
+#define LISTS_WALK(WINDOW, list, time, row, at, found)                                            \
+    while (at < (list)->length) {                                                                  \
+        int before, within;                                                                        \
+        if (n >= capacity) {                                                                       \
+            out->n = n;                                                                            \
+            cursor->probe = i;                                                                     \
+            cursor->position = at + 1;                                                             \
+            return 0;                                                                              \
+        }                                                                                          \
+        WINDOW(time, at, (list)->length, lo, hi, before, within);                                  \
+        if (!found) {                                                                              \
+            if (before == 8) at = lists_search(time, at + 8, (list)->length, lo);                  \
+            (list)->hint = (int32_t)(before == 8 ? at : at + before);                              \
+            if (before == 8) continue;                                                             \
+            found = 1;                                                                             \
+        }                                                                                          \
+        memcpy(found_row + n, row + at + before, 64);                                              \
+        if (found_bound) {                                                                         \
+            for (int k = 0; k < 8; k++) found_bound[n + k] = probe->bound[i];                      \
+        } else {                                                                                   \
+            for (int k = 0; k < 8; k++) found_probe[n + k] = (int32_t)i;                           \
+        }                                                                                          \
+        if (found_time) memcpy(found_time + n, time + at + before, 64);                            \
+        n += within > before ? within - before : 0;                                                \
+        if (within < 8) break;                                                                     \
+        at += 8;                                                                                   \
+    }
+
+/* The loop over partial results; WINDOW differs by instruction set. */
 #define LISTS_PROBE(NAME, TARGET, WINDOW)                                                          \
     TARGET static int NAME(const Lists *all, const Probe *probe, Cursor *cursor, Pairs *out) {     \
         int64_t n = out->n, i = cursor->probe, resume = cursor->position;                          \
+        PAIRS_AT_HAND                                                                              \
         for (; i < probe->n; i++) {                                                                \
             lists_prefetch(all, probe, i);                                                         \
             int32_t code = probe->code[i];                                                         \
             if (code < 0 || code >= all->n_lists) continue;                                        \
             List *list = all->lists + code;                                                        \
             const int64_t *time = all->time + list->offset, *row = all->row + list->offset;        \
-            int64_t length = list->length, lo = probe->lo[i], hi = probe->hi[i];                   \
+            int64_t lo = probe->lo[i], hi = probe->hi[i];                                          \
             int64_t at = resume ? resume - 1 : lists_begin(list, time, lo);                        \
             int found = resume != 0;                                                               \
             resume = 0;                                                                            \
-            while (at < length) {                                                                  \
-                int before, within;                                                                \
-                if (n >= out->capacity) {                                                          \
-                    out->n = n;                                                                    \
-                    cursor->probe = i;                                                             \
-                    cursor->position = at + 1;                                                     \
-                    return 0;                                                                      \
-                }                                                                                  \
-                WINDOW(time, at, length, lo, hi, before, within);                                  \
-                if (!found) {                                                                      \
-                    if (before == 8) at = lists_search(time, at + 8, length, lo);                  \
-                    list->hint = (int32_t)(before == 8 ? at : at + before);                        \
-                    if (before == 8) continue;                                                     \
-                    found = 1;                                                                     \
-                }                                                                                  \
-                memcpy(out->row + n, row + at + before, 64);                                       \
-                for (int k = 0; k < 8; k++) out->probe[n + k] = (int32_t)i;                        \
-                if (out->time) memcpy(out->time + n, time + at + before, 64);                      \
-                n += within > before ? within - before : 0;                                        \
-                if (within < 8) break;                                                             \
-                at += 8;                                                                           \
-            }                                                                                      \
+            LISTS_WALK(WINDOW, list, time, row, at, found)                                         \
         }                                                                                          \
         out->n = n;                                                                                \
         cursor->probe = i;                                                                         \

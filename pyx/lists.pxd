@@ -25,6 +25,7 @@ cdef class KeyLists(Index):
     cdef int64_t horizon
     cdef int _need_lists(self, int64_t n) except -1 nogil
     cdef int64_t _segment(self, int size_class) except -1 nogil
+    cdef void empty(self, int64_t code) noexcept nogil
     cdef int _make_room(self, List *list) except -1 nogil
     cdef int _need_arena(self, int64_t n) except -1 nogil
     cdef void _drop_expired(self, List *entry) noexcept nogil

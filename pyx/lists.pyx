@@ -29,6 +29,7 @@ cdef class KeyLists(Index):
     def __cinit__(self):
         memset(&self.all, 0, sizeof(Lists))
         self.serve = lists_serve
+        self.binds = True
         self.puts = True
         self.state = &self.all
         self.lists_room = self.arena_room = self.arena_used = 0
@@ -119,6 +120,12 @@ cdef class KeyLists(Index):
             rows[at] = row[i]
             entry.length += 1
         return 0
+
+    cdef void empty(self, int64_t code) noexcept nogil:
+        """Forget all rows of a key, and give back their room."""
+        cdef List *entry = self.all.lists + code
+        if entry.capacity:
+            self._vacate(entry)
 
     cdef int _make_room(self, List *entry) except -1 nogil:
         """Drop expired rows; double the list if that freed less than a quarter of it."""

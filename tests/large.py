@@ -61,10 +61,12 @@ def joined(query: wj.Query, tables: Tables, **options: int) -> list[tuple[int, i
     return sorted(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
 
 
-def pushed(query: wj.Query, tables: Tables, rows: int) -> list[tuple[int, int]]:
+def pushed(
+    query: wj.Query, tables: Tables, rows: int, lateness: int = 0
+) -> list[tuple[int, int]]:
     """The same by pushes of both streams in turn."""
     found: list[tuple[int, int]] = []
-    with query.open(rows_only=True, lateness=20_000) as session:
+    with query.open(rows_only=True, lateness=lateness) as session:
         for start in range(0, len(tables["a"]["t"]), rows):
             for name in "ba":
                 part = {c: v[start : start + rows] for c, v in tables[name].items()}
@@ -94,11 +96,41 @@ def compare(kind: str, keys: int, windows: tuple[int, int], rows: int) -> tuple[
         assert joined(query, tables) == wanted, (kind, keys, windows, repr(on))
         assert joined(query, tables, threads=3) == wanted, (kind, keys, windows, repr(on))
         if kind != "ends":
-            assert pushed(query, tables, 97) == wanted, (kind, keys, windows, repr(on))
+            for rows, lateness in ((97, 20_000), (11, 0), (700, 0)):
+                assert pushed(query, tables, rows, lateness) == wanted, (kind, windows, repr(on))
         counts.append(len(wanted))
     return counts[0], counts[1]
 
 
+def compare_three(keys: int, rows: int) -> int:
+    """A three-way equality by pushes against one whole run; how many results it has."""
+    random = np.random.default_rng(keys)
+    tables = {
+        name: {"t": times(random, "even", rows), "k": random.zipf(1.3, rows) % keys}
+        for name in "abc"
+    }
+    streams = [wj.stream(n, time="t", window=w) for n, w in zip("abc", (300, 90, 600), strict=True)]
+    a, b, c = streams
+    query = wj.join(*streams, on=[a["k"] == b["k"], b["k"] == c["k"]])
+    matrix = [
+        (tables[x]["k"][:, None] == tables[y]["k"][None, :])
+        & in_windows(tables[x]["t"], tables[y]["t"], windows)
+        for x, y, windows in (("a", "b", (300, 90)), ("b", "c", (90, 600)), ("a", "c", (300, 600)))
+    ]
+    wanted = np.argwhere(matrix[0][:, :, None] & matrix[1][None, :, :] & matrix[2][:, None, :])
+    for size in (1, 50, rows):
+        found = []
+        with query.open(rows_only=True) as session:
+            for start in range(0, rows, size):
+                for name in "cab":
+                    part = {n: v[start : start + size] for n, v in tables[name].items()}
+                    out = session.push(name, part)
+                    found += zip(*(out[n].tolist() for n in "abc"), strict=True)
+        assert sorted(found) == [tuple(row) for row in wanted.tolist()], (keys, size)
+    return len(wanted)
+
+
 if __name__ == "__main__":
+    assert min(compare_three(keys, 300) for keys in (5, 60)) > 100
     for shape in shapes():
         sys.stdout.write(f"{shape}: {compare(*shape)}\n")

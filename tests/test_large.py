@@ -20,6 +20,11 @@ def test_large_joins_equal_numpy(shape: tuple[str, int, tuple[int, int], int]) -
     assert min(large.compare(*shape)) > 100
 
 
+@pytest.mark.parametrize("keys", [5, 60])
+def test_three_way_pushes_equal_numpy(keys: int) -> None:
+    assert large.compare_three(keys, 300) > 100
+
+
 @pytest.mark.parametrize("isa", cpu.supported())
 def test_large_joins_do_not_depend_on_the_instruction_set(isa: str) -> None:
     done = subprocess.run(
