@@ -20,7 +20,7 @@ from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
 from windjoin.output import Fetch
 from windjoin.payload import Payload
-from windjoin.pyx.feed import Entrance, Turn
+from windjoin.pyx.feed import Door, Entrance
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.run import threads_for
@@ -54,7 +54,7 @@ class Options:
     ordered: bool = False
 
 
-class Session:
+class Session(Door):
     """An open continuous join; made by `Query.open`.
 
     Rows may be pushed in any order across streams and, within ``lateness``, within a stream.  A
@@ -86,8 +86,6 @@ class Session:
                 " them; hosts=1 is enough"
             )
         self._numbers = {name: number for number, name in enumerate(query.names)}
-        self._turn = Turn()
-        self._entrances: dict[str, Entrance] = {}
         self._ended = ""  # why nothing can be pushed any more
         self._waiting = Waiting(query.names)
         self._rejected: dict[str, Rejected] = {}
@@ -128,7 +126,13 @@ class Session:
             if live.feeds:
                 operands = len(live.spec.streams[number].columns)
                 self._entrances[name] = Entrance(
-                    live, number, self._turn, self.query.names, plain, operands, bound.plain(number)
+                    live.feeds,
+                    number,
+                    self._turn,
+                    self.query.names,
+                    plain,
+                    operands,
+                    bound.plain(number),
                 )
 
     @property
@@ -138,25 +142,14 @@ class Session:
 
     # -- pushing ---------------------------------------------------------------------------------
 
-    def push(self, stream: str, rows: Any) -> Results:
-        """Join new rows of a stream with all that is here; the results that they complete.
-
-        ``rows``: whatever `Query.run` takes as a table.  Until every stream has been seen (if
-        ``schemas`` were not given) nothing can be complete, and an empty table comes back.
-        """
-        entrance = self._entrances.get(stream)
-        if entrance is not None:
-            try:
-                found = entrance.push(rows)
-            except BaseException:
-                self._end(BROKEN_OFF)
-                raise
-            if found is not None:
-                return found
+    def _push_slowly(self, stream: str, rows: Any) -> Results:
         with self._alone():
             number = self._number(stream)
             table = as_table(rows, stream)
             return self._learn(number, table) if self._live is None else self._push(number, table)
+
+    def _break_off(self) -> None:
+        self._end(BROKEN_OFF)
 
     def advance(self, stream: str, time: Any) -> None:
         """Promise that no row of a stream before ``time`` will come any more.

@@ -77,7 +77,7 @@ class LiveJoin:
         self.orders = orders
         self.pipelines = [pipeline(self.spec, order, self.windows) for order in orders]
         self.found = self.results
-        self.feeds = self._short_ways()
+        self.feeds[:] = self._short_ways()
 
     def _short_ways(self) -> list[Feed]:
         """The short way in for the rows of every stream, if all of them can take it."""

@@ -58,7 +58,7 @@ class Turn:
 class Entrance:
     def __init__(
         self,
-        live: Any,
+        feeds: list[Feed],
         number: int,
         turn: Turn,
         names: Sequence[str],
@@ -67,3 +67,10 @@ class Entrance:
         plain: Any,  # a function of a table
     ) -> None: ...
     def push(self, rows: Any) -> dict[str, NDArray[np.int64]] | None: ...
+
+@disjoint_base
+class Door:
+    _entrances: dict[str, Entrance]
+    @property
+    def _turn(self) -> Turn: ...
+    def push(self, stream: str, rows: Any) -> Any: ...

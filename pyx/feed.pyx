@@ -4,7 +4,9 @@ Rows with nothing null, in time order and not late are encoded, joined, stored a
 one go, without Python in between.  Whatever else comes is left to ``kernels.live``, which does the
 same step by step.
 """
-from libc.stdint cimport INT64_MIN, int32_t, int64_t
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t
 from libc.stdlib cimport free, realloc
 
 cimport numpy as cnp
@@ -14,16 +16,34 @@ from windjoin.pyx.index cimport (
     SLACK, Index, out_of_memory, sortable_bits, subtract_saturated,
 )
 from windjoin.pyx.keys cimport KeySpace
-from windjoin.pyx.output cimport Output
+from windjoin.pyx.output cimport Output, Runner
 
 from windjoin.pyx.records import array_rows, set_rows
 
 cnp.import_array()
 
 cdef enum:
-    MOST_PARTS = 16
+    MOST_COLUMNS = 16  # operands, and keys, of a stream
+    MOST_INDEXES = 32  # of a stream
     RELEASE_AT = 64  # rows; the GIL is not given back for fewer
     CARE_EVERY = 8192  # rows; then rings, keys and the plan are looked after
+
+
+cdef enum Needs:  # of an index, to take rows
+    NOTHING
+    KEYS
+    COLUMN
+    WIDE
+
+cdef dict NEEDS = {"nothing": NOTHING, "keys": KEYS, "column": COLUMN, "wide": WIDE}
+cdef list NO_WIDES = []
+
+
+cdef struct Arrived:
+    int64_t n
+    const int64_t *time
+    const int64_t *column[MOST_COLUMNS]  # or doubles
+    const int64_t *key[MOST_COLUMNS]
 
 
 cdef class Clock:
@@ -87,6 +107,9 @@ cdef class Store:
     cdef list sources
     cdef list pair_spaces
     cdef list wides
+    cdef int n_columns, n_keys, n_indexes
+    cdef bint real[MOST_COLUMNS]
+    cdef Needs needs[MOST_INDEXES]
     cdef readonly bint whole  # every index can be fed from here
 
     def __init__(self, window, Counts counts not None, spaces):
@@ -100,8 +123,10 @@ cdef class Store:
             for wide, rings in zip(window.spec.wides, window.wide_rings, strict=True)
         ]
         self.indexes, self.sources, self.pair_spaces = [], [], []
-        self.whole = True
+        self.n_columns, self.n_keys = len(self.columns), len(self.codes)
+        self.whole = self.n_columns <= MOST_COLUMNS and self.n_keys <= MOST_COLUMNS
         cdef Index index
+        cdef int k
         for access in window.accesses:
             index = window.indexes[access.identity]
             self.indexes.append(index)
@@ -109,12 +134,19 @@ cdef class Store:
             self.pair_spaces.append(window.pair_spaces.get(access.identity, []))
             if access.source is None or not index.puts:
                 self.whole = False
+        self.n_indexes = len(self.indexes)
+        self.whole = self.whole and self.n_indexes <= MOST_INDEXES
+        if self.whole:
+            for k in range(self.n_columns):
+                self.real[k] = self.columns[k].dtype.kind == "f"
+            for k in range(self.n_indexes):
+                self.needs[k] = NEEDS[self.sources[k][0]]
 
-    cdef void forget(self, int64_t horizon) noexcept:
+    cdef int forget(self, int64_t horizon) except -1:
         """As ``Window.expire``, but rings stay as large as they are."""
-        cdef Index index
         cdef const int64_t *times = <const int64_t *>self.time.slots
         cdef int64_t head = self.extent.head, mask = self.time.column.mask
+        cdef int k
         self.extent.horizon = horizon
         while head < self.extent.tail and times[head & mask] < horizon:
             head += 1
@@ -122,8 +154,9 @@ cdef class Store:
         self.extent.head = head
         for _, rings in self.wides:
             rings.expire(head)
-        for index in self.indexes:
-            index.forget(horizon)
+        for k in range(self.n_indexes):
+            (<Index>self.indexes[k]).forget(horizon)
+        return 0
 
 
 cdef class Feed:
@@ -133,7 +166,8 @@ cdef class Feed:
     cdef Store own
     cdef list stores
     cdef list clocks
-    cdef object pipeline
+    cdef int n_streams
+    cdef Runner pipeline
     cdef Output out
     cdef readonly int64_t results
     cdef int64_t since_care
@@ -147,6 +181,7 @@ cdef class Feed:
         self.own = stores[number]
         self.stores = stores
         self.clocks = clocks
+        self.n_streams = len(stores)
         self.pipeline = pipeline
         self.out = Output(len(stores))
         self.results = self.since_care = self.room = 0
@@ -161,44 +196,60 @@ cdef class Feed:
     @property
     def nbytes(self):
         """Bytes allocated for rows on their way."""
-        cdef int64_t per_row = 4 * (len(self.own.codes) + 1) + 16
+        cdef int64_t per_row = 4 * (self.own.n_keys + 1) + 16
         return per_row * (self.room + SLACK) + self.out.held()
 
     def push(self, time, list columns, list keys, list wides):
         """Rows of every stream in each result; None if these rows must go the long way.
 
-        wides: (offsets, items) of every column of sets
+        wides: (offsets, items) of every column of sets or vectors
         """
-        cdef Clock clock = self.clocks[self.number]
+        return self.out.finish() if self.take_arrays(time, columns, keys, wides) else None
+
+    cdef bint take_arrays(self, time, list columns, list keys, list wides) except -1:
+        cdef Arrived rows
+        cdef int k
+        rows.n = cnp.PyArray_DIM(time, 0)
+        rows.time = <const int64_t *>cnp.PyArray_DATA(time)
+        for k in range(len(columns)):
+            rows.column[k] = <const int64_t *>cnp.PyArray_DATA(columns[k])
+        for k in range(len(keys)):
+            rows.key[k] = <const int64_t *>cnp.PyArray_DATA(keys[k])
+        return self.take(&rows, wides)
+
+    cdef bint take(self, const Arrived *rows, list wides) except -1:
+        """Leaves results in ``out``; False, and nothing done, if rows must go the long way."""
+        cdef Clock clock = <Clock>self.clocks[self.number]
         cdef Store own = self.own
-        cdef int64_t n = cnp.PyArray_DIM(time, 0), first = own.extent.tail
-        cdef const int64_t *times = <const int64_t *>cnp.PyArray_DATA(time)
+        cdef int64_t n = rows.n, first = own.extent.tail
         if n == 0 or first + n - own.extent.head > own.time.capacity:
-            return None
-        if not _in_order(n, times, clock.mark()):
-            return None
-        self._need_room(n, len(keys))
-        self._encode(n, keys)
-        self._store(n, first, time, columns)
-        sets = self._store_sets(first, wides)
-        self.pipeline.run_range(first, first + n, self.out)
-        self._insert(n, first, times, columns, sets)
-        clock.newest = max(clock.newest, times[n - 1])
+            return False
+        if not _in_order(n, rows.time, clock.mark()):
+            return False
+        if n > self.room:
+            self._need_room(n)
+        self._encode(rows)
+        self._store(rows, first)
+        stored = self._store_wides(first, wides) if wides else wides
+        if n < RELEASE_AT:
+            self.pipeline.run(first, first + n, self.out)
+        else:
+            with nogil:
+                self.pipeline.run(first, first + n, self.out)
+        self._insert(rows, stored)
+        clock.newest = max(clock.newest, rows.time[n - 1])
         own.counts.rows_in += n
         self.results += self.out.used
         self._expire()
-        found = self.out.finish()
         self.since_care += n
         if self.since_care >= CARE_EVERY:
             self.since_care = 0
             self.care()
-        return found
+        return True
 
-    cdef int _need_room(self, int64_t n, int64_t keys) except -1:
+    cdef int _need_room(self, int64_t n) except -1:
         cdef void *grown
-        if n <= self.room:
-            return 0
-        grown = realloc(self.code_room, (n + SLACK) * (keys + 1) * sizeof(int32_t))
+        grown = realloc(self.code_room, (n + SLACK) * (self.own.n_keys + 1) * sizeof(int32_t))
         if grown == NULL:
             out_of_memory(b"key codes", n)
         self.code_room = <int32_t *>grown
@@ -212,39 +263,37 @@ cdef class Feed:
     cdef int32_t *_codes(self, int64_t key) noexcept nogil:
         return self.code_room + key * (self.room + SLACK)
 
-    cdef int _encode(self, int64_t n, list keys) except -1:
+    cdef int _encode(self, const Arrived *rows) except -1:
         cdef KeySpace space
-        cdef const int64_t *values
         cdef int k
-        for k in range(len(keys)):
-            space = self.own.spaces[k]
-            values = <const int64_t *>cnp.PyArray_DATA(keys[k])
-            if n < RELEASE_AT:
-                space.add_integers(n, values, self._codes(k))
+        for k in range(self.own.n_keys):
+            space = <KeySpace>self.own.spaces[k]
+            if rows.n < RELEASE_AT:
+                space.add_integers(rows.n, rows.key[k], self._codes(k))
             else:
                 with nogil:
-                    space.add_integers(n, values, self._codes(k))
+                    space.add_integers(rows.n, rows.key[k], self._codes(k))
         return 0
 
-    cdef int _store(self, int64_t n, int64_t first, time, list columns) except -1:
+    cdef int _store(self, const Arrived *rows, int64_t first) except -1:
         cdef Store own = self.own
         cdef int64_t i
         cdef int k
-        own.time.write(first, n, <const char *>cnp.PyArray_DATA(time))
-        for k in range(len(columns)):
-            (<Ring>own.columns[k]).write(first, n, <const char *>cnp.PyArray_DATA(columns[k]))
-        for k in range(len(own.codes)):
-            (<Ring>own.codes[k]).write(first, n, <const char *>self._codes(k))
-        for i in range(n):
+        own.time.write(first, rows.n, <const char *>rows.time)
+        for k in range(own.n_columns):
+            (<Ring>own.columns[k]).write(first, rows.n, <const char *>rows.column[k])
+        for k in range(own.n_keys):
+            (<Ring>own.codes[k]).write(first, rows.n, <const char *>self._codes(k))
+        for i in range(rows.n):
             self.row_room[i] = first + i
         if own.numbers is not None:
-            own.numbers.write(first, n, <const char *>self.row_room)
-        own.extent.tail = first + n
+            own.numbers.write(first, rows.n, <const char *>self.row_room)
+        own.extent.tail = first + rows.n
         return 0
 
-    cdef list _store_sets(self, int64_t first, list wides):
+    cdef list _store_wides(self, int64_t first, list wides):
         """Starts and lengths of the rows of every wide column."""
-        cdef list sets = []
+        cdef list stored = []
         for (space, rings), (offsets, items) in zip(self.own.wides, wides, strict=True):
             if space is None:
                 starts, lengths, content = array_rows(offsets, items)
@@ -253,40 +302,37 @@ cdef class Feed:
             (<Ring>rings.start).write(first, len(starts), <const char *>cnp.PyArray_DATA(starts))
             (<Ring>rings.length).write(first, len(starts), <const char *>cnp.PyArray_DATA(lengths))
             rings.hold(first + len(starts), content)
-            sets.append((starts, lengths))
-        return sets
+            stored.append((starts, lengths))
+        return stored
 
-    cdef int _insert(
-        self, int64_t n, int64_t first, const int64_t *times, list columns, list sets
-    ) except -1:
+    cdef int _insert(self, const Arrived *rows, list wides) except -1:
         cdef Index index
         cdef const int32_t *codes
         cdef const int64_t *values
         cdef int k
-        for k in range(len(self.own.indexes)):
-            index = self.own.indexes[k]
+        for k in range(self.own.n_indexes):
+            index = <Index>self.own.indexes[k]
             codes = NULL
             values = NULL
-            kind, numbers = self.own.sources[k]
-            if kind == "keys":
-                codes = self._composite(n, numbers, self.own.pair_spaces[k])
-            elif kind == "column":
-                values = self._sortable(n, columns[numbers])
-            elif kind == "wide":
-                starts, lengths = sets[numbers]
+            if self.own.needs[k] == KEYS:
+                codes = self._composite(rows.n, self.own.sources[k][1], self.own.pair_spaces[k])
+            elif self.own.needs[k] == COLUMN:
+                values = self._sortable(rows, self.own.sources[k][1])
+            elif self.own.needs[k] == WIDE:
+                starts, lengths = wides[self.own.sources[k][1]]
                 values = <const int64_t *>cnp.PyArray_DATA(starts)
                 codes = <const int32_t *>cnp.PyArray_DATA(lengths)
-            if n < RELEASE_AT:
-                index.put(n, codes, values, times, self.row_room)
+            if rows.n < RELEASE_AT:
+                index.put(rows.n, codes, values, rows.time, self.row_room)
             else:
                 with nogil:
-                    index.put(n, codes, values, times, self.row_room)
+                    index.put(rows.n, codes, values, rows.time, self.row_room)
         return 0
 
     cdef const int32_t *_composite(self, int64_t n, tuple keys, list spaces) except NULL:
         """Codes of a key, or of several together (in the room behind those of all keys)."""
         cdef int32_t *codes = self._codes(keys[0])
-        cdef int32_t *out = self._codes(len(self.own.codes))
+        cdef int32_t *out = self._codes(self.own.n_keys)
         cdef int32_t *more
         cdef KeySpace space
         cdef int64_t i
@@ -299,34 +345,30 @@ cdef class Feed:
             codes = out
         return codes
 
-    cdef const int64_t *_sortable(self, int64_t n, column) except NULL:
-        cdef const int64_t *values = <const int64_t *>cnp.PyArray_DATA(column)
+    cdef const int64_t *_sortable(self, const Arrived *rows, int column) except NULL:
         cdef int64_t *out = self.row_room + self.room + SLACK
         cdef int64_t i
-        if cnp.PyArray_TYPE(column) == cnp.NPY_INT64:
-            return values
-        for i in range(n):
-            out[i] = sortable_bits(values[i])
+        if not self.own.real[column]:
+            return rows.column[column]
+        for i in range(rows.n):
+            out[i] = sortable_bits(rows.column[column][i])
         return out
 
-    cdef void _expire(self) noexcept:
+    cdef int _expire(self) except -1:
         """As ``LiveJoin._expire``, but no key is swept."""
         cdef Store store
-        cdef Clock clock
         cdef int64_t least, horizon
         cdef int s, k
-        for s in range(len(self.stores)):
-            least = INT64_MIN
-            for k in range(len(self.clocks)):
+        for s in range(self.n_streams):
+            least = INT64_MAX
+            for k in range(self.n_streams):
                 if k != s:
-                    clock = self.clocks[k]
-                    least = clock.mark() if least == INT64_MIN else min(least, clock.mark())
-                    if least == INT64_MIN:
-                        break
-            store = self.stores[s]
+                    least = min(least, (<Clock>self.clocks[k]).mark())
+            store = <Store>self.stores[s]
             horizon = subtract_saturated(least, store.window)
             if least != INT64_MIN and horizon > store.extent.horizon:
                 store.forget(horizon)
+        return 0
 
 
 cdef bint _in_order(int64_t n, const int64_t *times, int64_t least) noexcept nogil:
@@ -356,79 +398,127 @@ cdef class Entrance:
     """Takes rows to the feed of one stream, if they are plain enough.
 
     They may be dictionaries of NumPy arrays, or tables from which ``plain`` makes time, operands,
-    keys and sets.
+    keys and wide columns.
     """
 
-    cdef object live
+    cdef list feeds  # of all streams, empty if none takes the short way
     cdef int number
     cdef Turn turn
     cdef tuple names  # of the streams, for results
     cdef str time
-    cdef tuple columns
-    cdef tuple keys
+    cdef list columns  # names of the operands
+    cdef list keys
+    cdef int types[MOST_COLUMNS]
+    cdef int n_columns, n_keys
     cdef int wanted  # columns of a dictionary; -1: there is none that would do
     cdef object plain
 
-    def __init__(self, live, int number, Turn turn not None, names, columns, int n_operands, plain):
-        """``columns``: (name, dtype) of the time column, the operands and the keys."""
-        self.live = live
+    def __init__(
+        self, list feeds, int number, Turn turn not None, names, columns, int n_operands, plain
+    ):
+        """``columns``: (name, dtype) of the time column, the operands and the keys, or None."""
+        self.feeds = feeds
         self.number = number
         self.turn = turn
         self.names = tuple(names)
         self.plain = plain
         self.wanted = -1
         if columns is not None:
-            self.time = columns[0][0]
-            self.columns = tuple((name, dtype.num) for name, dtype in columns[1:1 + n_operands])
-            self.keys = tuple((name, dtype.num) for name, dtype in columns[1 + n_operands:])
-            self.wanted = len({name for name, _ in columns})
+            self._expect(columns, n_operands)
 
-    def push(self, rows):
-        """Row numbers per stream; None if these rows must go the long way."""
-        cdef list feeds = self.live.feeds
+    cdef int _expect(self, columns, int n_operands) except -1:
         cdef int k
-        if not feeds or self.turn.taken:
+        self.time = columns[0][0]
+        self.columns = [name for name, _ in columns[1:1 + n_operands]]
+        self.keys = [name for name, _ in columns[1 + n_operands:]]
+        self.n_columns, self.n_keys = len(self.columns), len(self.keys)
+        for k in range(self.n_columns):
+            self.types[k] = columns[1 + k][1].num
+        self.wanted = len({name for name, _ in columns})
+        return 0
+
+    cpdef dict push(self, rows):
+        """Row numbers per stream; None if these rows must go the long way."""
+        if not self.feeds or self.turn.taken:
             return None
-        parts = self._of_dict(<dict>rows) if type(rows) is dict else self.plain(rows)
+        return self._push_dict(<dict>rows) if type(rows) is dict else self._push_table(rows)
+
+    cdef dict _push_dict(self, dict rows):
+        cdef Arrived arrived
+        cdef Feed feed = <Feed>self.feeds[self.number]
+        if len(rows) != self.wanted or not self._look_at(rows, &arrived):
+            return None
+        self.turn.taken = True
+        try:
+            return feed.out.finish_named(self.names) if feed.take(&arrived, NO_WIDES) else None
+        finally:
+            self.turn.taken = False
+
+    cdef dict _push_table(self, rows):
+        cdef Feed feed = <Feed>self.feeds[self.number]
+        parts = self.plain(rows)
         if parts is None:
             return None
         self.turn.taken = True
         try:
-            found = (<Feed>feeds[self.number]).push(parts[0], parts[1], parts[2], parts[3])
+            taken = feed.take_arrays(parts[0], parts[1], parts[2], parts[3])
+            return feed.out.finish_named(self.names) if taken else None
         finally:
             self.turn.taken = False
-        if found is None:
-            return None
-        results = {}
-        for k in range(len(self.names)):
-            results[self.names[k]] = found[k]
-        return results
 
-    cdef tuple _of_dict(self, dict rows):
-        """Time, operands and keys; no sets."""
-        if len(rows) != self.wanted:
-            return None
-        time = rows.get(self.time)
-        if not _is_plain(time, cnp.NPY_INT64, -1):
-            return None
-        operands = _plain(rows, self.columns, time)
-        keys = _plain(rows, self.keys, time)
-        return None if operands is None or keys is None else (time, operands, keys, [])
+    cdef bint _look_at(self, dict rows, Arrived *arrived) except -1:
+        """Whether all columns can be read as they lie in memory; where they lie."""
+        cdef PyObject *array = PyDict_GetItemWithError(rows, self.time)
+        cdef int k
+        if array == NULL or not _is_plain(<object>array, cnp.NPY_INT64, -1):
+            return False
+        arrived.n = cnp.PyArray_DIM(<object>array, 0)
+        arrived.time = <const int64_t *>cnp.PyArray_DATA(<object>array)
+        for k in range(self.n_columns):
+            array = PyDict_GetItemWithError(rows, self.columns[k])
+            if array == NULL or not _is_plain(<object>array, self.types[k], arrived.n):
+                return False
+            arrived.column[k] = <const int64_t *>cnp.PyArray_DATA(<object>array)
+            if self.types[k] == cnp.NPY_FLOAT64:
+                if _has_nan(arrived.n, <const double *>arrived.column[k]):
+                    return False
+        for k in range(self.n_keys):
+            array = PyDict_GetItemWithError(rows, self.keys[k])
+            if array == NULL or not _is_plain(<object>array, cnp.NPY_INT64, arrived.n):
+                return False
+            arrived.key[k] = <const int64_t *>cnp.PyArray_DATA(<object>array)
+        return True
 
 
-cdef list _plain(dict rows, tuple columns, time):
-    """The arrays of these columns, None if any of them needs a second look."""
-    cdef list arrays = []
-    for name, dtype in columns:
-        array = rows.get(name)
-        if not _is_plain(array, dtype, cnp.PyArray_DIM(time, 0)):
-            return None
-        if dtype == cnp.NPY_FLOAT64 and _has_nan(
-            cnp.PyArray_DIM(time, 0), <const double *>cnp.PyArray_DATA(array)
-        ):
-            return None
-        arrays.append(array)
-    return arrays
+cdef class Door:
+    """Where rows come in to a session: by a short way, or `_push_slowly`.
+
+    `_break_off` is told when an error left state in between.
+    """
+
+    cdef public dict _entrances  # Entrance by name of stream
+    cdef readonly Turn _turn
+
+    def __cinit__(self, *args, **options):
+        self._entrances = {}
+        self._turn = Turn()
+
+    def push(self, stream, rows):
+        """Join new rows of a stream with all that is here; the results that they complete.
+
+        ``rows``: whatever `Query.run` takes as a table.  Until every stream has been seen (if
+        ``schemas`` were not given) nothing can be complete, and an empty table comes back.
+        """
+        cdef PyObject *entrance = PyDict_GetItemWithError(self._entrances, stream)
+        if entrance != NULL:
+            try:
+                found = (<Entrance>entrance).push(rows)
+            except BaseException:
+                self._break_off()
+                raise
+            if found is not None:
+                return found
+        return self._push_slowly(stream, rows)
 
 
 cdef bint _has_nan(int64_t n, const double *values) noexcept nogil:

@@ -19,3 +19,9 @@ cdef class Output:
     cdef int _copy(self, Output part, int64_t first, int64_t rows) except -1
     cdef int _grow(self, int64_t rows) except -1
     cdef int _set_room(self) except -1
+    cpdef list finish(self)
+    cdef dict finish_named(self, tuple names)
+
+
+cdef class Runner:
+    cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil

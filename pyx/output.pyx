@@ -36,6 +36,9 @@ def release():
     return spare_release(&spare)
 
 
+cdef object nothing = np.empty(0, np.int64)  # of most pushes of single rows
+
+
 cdef class _Owner:
     """Owns the memory of one column that has been handed out."""
 
@@ -65,7 +68,7 @@ cdef class Output:
     def __len__(self):
         return self.used
 
-    def finish(self):
+    cpdef list finish(self):
         """One array per column, of the memory they lie in; nothing is left here."""
         cdef _Owner owner
         cdef cnp.npy_intp length = self.used
@@ -88,6 +91,20 @@ cdef class Output:
         if arrays and len(arrays[0]) > COPIED_ROWS:
             self.room = 0
         return arrays
+
+    cdef dict finish_named(self, tuple names):
+        """The same as a dictionary."""
+        cdef dict found = {}
+        cdef list arrays
+        cdef int k
+        if self.used == 0:
+            for k in range(self.n_columns):
+                found[names[k]] = nothing
+            return found
+        arrays = self.finish()
+        for k in range(self.n_columns):
+            found[names[k]] = arrays[k]
+        return found
 
     cdef int64_t held(self) noexcept:
         """Bytes allocated."""
@@ -159,3 +176,11 @@ cdef class Output:
             self.column[k] = <int64_t *>self.block[k].data
             self.room = min(self.room, <int64_t>(self.block[k].bytes // sizeof(int64_t)) - SLACK)
         return 0
+
+
+cdef class Runner:
+    """Something that knows the results that rows of a stream complete."""
+
+    cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
+        with gil:
+            raise NotImplementedError(f"{type(self).__name__} does not run")

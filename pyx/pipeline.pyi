@@ -8,12 +8,12 @@ from windjoin.pyx.column import ColumnView
 from windjoin.pyx.index import Asker, Index
 from windjoin.pyx.keys import KeySpace
 from windjoin.pyx.lists import KeyLists
-from windjoin.pyx.output import Output
+from windjoin.pyx.output import Output, Runner
 
 OPERATIONS: dict[str, int]
 
 @disjoint_base
-class Pipeline:
+class Pipeline(Runner):
     on_pulse: Callable[[int], object] | None
     stopped: bool
     def __new__(cls, stream: int, time: ColumnView, window: int, block: int) -> Self: ...

@@ -18,7 +18,7 @@ from windjoin.pyx.index cimport (
 )
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
-from windjoin.pyx.output cimport Output
+from windjoin.pyx.output cimport Output, Runner
 
 
 cdef extern from "pipeline.h" nogil:
@@ -141,7 +141,7 @@ cdef void *_room(int64_t n, int size) except NULL:
     return memory
 
 
-cdef class Pipeline:
+cdef class Pipeline(Runner):
     """Start rows in, results out.
 
     stream, time, window: the stream that starts the order
@@ -320,15 +320,21 @@ cdef class Pipeline:
 
     def run_range(self, int64_t first, int64_t last, Output out):
         """Join rows [first, last) of the start stream, appending results to ``out``."""
-        cdef int64_t k
-        self.out = out
         with nogil:
-            while first < last:
-                self.start.n = min(self.block, last - first)
-                for k in range(self.start.n):
-                    self.start.row[self.stream][k] = first + k
-                self._run()
-                first += self.start.n
+            self.run(first, last, out)
+
+    cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
+        cdef int64_t k
+        if <void *>self.out != <void *>out:
+            with gil:
+                self.out = out
+        while first < last:
+            self.start.n = min(self.block, last - first)
+            for k in range(self.start.n):
+                self.start.row[self.stream][k] = first + k
+            self._run()
+            first += self.start.n
+        return 0
 
     def run_rows(self, const int64_t[::1] rows, Output out):
         """The same for any rows of the start stream."""
