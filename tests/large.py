@@ -61,9 +61,7 @@ def joined(query: wj.Query, tables: Tables, **options: int) -> list[tuple[int, i
     return sorted(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
 
 
-def pushed(
-    query: wj.Query, tables: Tables, rows: int, lateness: int = 0
-) -> list[tuple[int, int]]:
+def pushed(query: wj.Query, tables: Tables, rows: int, lateness: int = 0) -> list[tuple[int, int]]:
     """The same by pushes of both streams in turn."""
     found: list[tuple[int, int]] = []
     with query.open(rows_only=True, lateness=lateness) as session:
