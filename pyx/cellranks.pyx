@@ -34,10 +34,8 @@ cdef class RankedCells(Index):
 
     def __cinit__(self, double width, bint real):
         memset(&self.all, 0, sizeof(CellRanks))
-        set_grid(&self.all.grid, width, real)
         self.space = KeySpace()
-        self.all.grid.table = &self.space.table
-        self.all.grid.wrap = &self.space.wrap
+        set_grid(&self.all.grid, width, real, self.space)
         self.serve = cellranks_serve
         self.aim = cellranks_aim
         self.binds = True

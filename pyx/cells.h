@@ -1,18 +1,19 @@
-/* Narrow bands on a live window: a grid over the values, a time-ordered list per cell.
+/* Narrow bands on a live window: a grid over the values, the rows of a cell in time order.
  *
- * A probe for a range of values asks the lists of all cells the range touches, and takes from them
+ * A probe for a range of values asks for the rows of all cells the range touches, and takes from them
  * the rows whose value lies in the range.
  */
 #ifndef WINDJOIN_CELLS_H
 #define WINDJOIN_CELLS_H
 #include "grid.h"
-#include "lists.h"
+#include "hop.h"
 
 #define CELLS_BLOCK 256 /* probes opened at a time */
 
 typedef struct {
     Grid grid;
-    Lists *lists;
+    Serve serve; /* of the index that has the rows of every cell, which lies at `rows` */
+    void *rows;
     const Column *value; /* of the rows, as they came: not sortable() */
     int64_t n;           /* list probes of the open block */
     int32_t asker[CELLS_BLOCK * GRID_MOST], code[CELLS_BLOCK * GRID_MOST];
@@ -70,7 +71,7 @@ static int cells_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *o
         Probe inner = {.n = all->n, .lo = all->lo, .hi = all->hi, .code = all->code};
         Cursor at = {cursor->stop, 0, cursor->position, 0};
         int64_t begin = out->n;
-        int done = lists_serve(all->lists, &inner, &at, out);
+        int done = all->serve(all->rows, &inner, &at, out);
         cells_keep(all, probe, begin, out);
         cursor->stop = at.probe;
         cursor->position = at.position;

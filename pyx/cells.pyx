@@ -1,4 +1,4 @@
-"""Band index: a grid of cells over the values, a time-ordered list per cell.
+"""Band index: a grid of cells over the values, an equality index over the cells.
 
 Unchecked: enter through ``kernels.band``.
 """
@@ -7,15 +7,17 @@ from libc.string cimport memset
 
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.grid cimport Grid, codes_on, grid_cell, set_grid, set_origin
-from windjoin.pyx.index cimport Column, Cursor, Index, Pairs, Probe
+from windjoin.pyx.index cimport Column, Cursor, Index, Pairs, Probe, Serve
 from windjoin.pyx.keys cimport KeySpace
-from windjoin.pyx.lists cimport KeyLists, Lists
+from windjoin.pyx.lines cimport KeyLines
+from windjoin.pyx.lists cimport KeyLists
 
 
 cdef extern from "cells.h" nogil:
     ctypedef struct Cells:
         Grid grid
-        Lists *lists
+        Serve serve
+        void *rows
         const Column *value
     int cells_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
 
@@ -25,24 +27,26 @@ cdef class ValueCells(Index):
 
     cdef Cells all
     cdef ColumnView column
-    cdef KeyLists lists
+    cdef Index rows  # by code of their cell
     cdef KeySpace space
     cdef bint begun
 
     def __cinit__(self, double width, bint real, ColumnView column not None):
         memset(&self.all, 0, sizeof(Cells))
-        set_grid(&self.all.grid, width, real)
         self.column = column
-        self.lists = KeyLists()
         self.space = KeySpace()
+        set_grid(&self.all.grid, width, real, self.space)
+        self._keep_in(KeyLines())
         self.all.value = &column.column
-        self.all.lists = &self.lists.all
-        self.all.grid.table = &self.space.table
-        self.all.grid.wrap = &self.space.wrap
         self.begun = False
         self.serve = cells_serve
         self.puts = True
         self.state = &self.all
+
+    cdef void _keep_in(self, Index rows):
+        self.rows = rows
+        self.all.serve = rows.serve
+        self.all.rows = rows.state
 
     @staticmethod
     def load(
@@ -56,14 +60,13 @@ cdef class ValueCells(Index):
         """
         cdef ValueCells self = ValueCells(width, real, column)
         codes, count = codes_on(&self.all.grid, values, self.space)
-        self.lists = KeyLists.load(codes, times, count, first)
-        self.all.lists = &self.lists.all
+        self._keep_in(KeyLists.load(codes, times, count, first))
         self.begun = True
         return self
 
     @property
     def nbytes(self):
-        return <int64_t>sizeof(Cells) + self.lists.nbytes + self.space.nbytes
+        return <int64_t>sizeof(Cells) + self.rows.nbytes + self.space.nbytes
 
     def insert(self, const int64_t[::1] values, const int64_t[::1] times, const int64_t[::1] rows):
         """Add rows; ``values``: int64, or sortable doubles."""
@@ -76,6 +79,7 @@ cdef class ValueCells(Index):
         const int64_t *row,
     ) except -1 nogil:
         cdef int32_t codes[256]
+        cdef int64_t cells[256]
         cdef int64_t at = 0, i, some
         if not self.begun:
             set_origin(&self.all.grid, value[0])
@@ -83,8 +87,9 @@ cdef class ValueCells(Index):
         while at < n:
             some = min(n - at, 256)
             for i in range(some):
-                codes[i] = self.space.add_integer(grid_cell(&self.all.grid, value[at + i]))
-            self.lists.put(some, codes, NULL, time + at, row + at)
+                cells[i] = grid_cell(&self.all.grid, value[at + i])
+            self.space.add_integers(some, cells, codes)
+            self.rows.put(some, codes, NULL, time + at, row + at)
             at += some
         return 0
 
@@ -92,11 +97,11 @@ cdef class ValueCells(Index):
         self.forget(horizon)
 
     cdef void forget(self, int64_t horizon) noexcept:
-        self.lists.forget(horizon)
+        self.rows.forget(horizon)
 
     def sweep(self):
         """Forget empty cells."""
-        self.space.sweep(self.lists.sweep())
+        self.space.sweep(self.rows.sweep())
 
     @property
     def n_keys(self):

@@ -16,6 +16,8 @@
 typedef struct {
     Entry **table; /* cell -> code, NULL: dense */
     uint64_t *wrap;
+    int32_t **near; /* the same for the *span cells from *start on */
+    uint64_t *start, *span;
     int64_t low, high; /* dense: cells low..high have codes 0.. */
     int real;          /* values are sortable() doubles */
     int64_t origin;    /* a value near which most others lie */
@@ -34,6 +36,8 @@ static inline int64_t grid_cell(const Grid *grid, int64_t value) {
 
 static inline int32_t grid_code(const Grid *grid, int64_t cell) {
     if (!grid->table) return cell < grid->low || cell > grid->high ? -1 : (int32_t)(cell - grid->low);
+    uint64_t at = (uint64_t)cell - *grid->start;
+    if (at < *grid->span) return (*grid->near)[at];
     return find_integer(*grid->table, *grid->wrap, cell)->code;
 }
 #endif

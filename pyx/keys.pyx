@@ -111,13 +111,15 @@ cdef class KeySpace:
             entry.key = key
             entry.code = self._new_code()
             self.used += 1
+            if <uint64_t>key - self.low < self.span:
+                self.near[<uint64_t>key - self.low] = entry.code
         return entry.code
 
     cdef int add_integers(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil:
         """Codes of n keys, new ones included."""
         cdef int64_t i
         cdef uint64_t low = self.low, span = self.span, at
-        cdef int32_t *near = self.near
+        cdef const int32_t *near = self.near
         for i in range(n):
             at = <uint64_t>keys[i] - low
             if at < span and near[at] >= 0:
@@ -125,9 +127,6 @@ cdef class KeySpace:
                 continue
             out[i] = self.add_integer(keys[i])
             low, span, near = self.low, self.span, self.near
-            at = <uint64_t>keys[i] - low
-            if at < span:
-                near[at] = out[i]
         return 0
 
     cdef void _look_near(self) noexcept nogil:

@@ -185,9 +185,7 @@ TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe
     PAIRS_AT_HAND
     __m512i newest = _mm512_set1_epi64(all->newest);
     __m256i newest_bits = _mm256_set1_epi32((int)(uint32_t)all->newest);
-    if (!found_bound || found_time || cursor->position)
-        return lines_probe_any_avx512(all, probe, cursor, out);
-    (void)found_probe;
+    if (found_time || cursor->position) return lines_probe_any_avx512(all, probe, cursor, out);
     for (; i < m && n < capacity; i++) {
         if ((uint64_t)(int64_t)codes[i] >= (uint64_t)n_lines) continue;
         const Line *line = lines + codes[i];
@@ -210,7 +208,8 @@ TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe
             in, _mm256_loadu_si256((const __m256i *)line->row));
         __m512i back = _mm512_cvtepu32_epi64(_mm256_sub_epi32(newest_bits, row));
         _mm512_storeu_si512(found_row + n, _mm512_sub_epi64(newest, back));
-        _mm512_storeu_si512(found_bound + n, _mm512_set1_epi64(asker[i]));
+        if (found_bound) _mm512_storeu_si512(found_bound + n, _mm512_set1_epi64(asker[i]));
+        else _mm256_storeu_si256((__m256i *)(found_probe + n), _mm256_set1_epi32((int)i));
         n += __builtin_popcount(in);
     }
     out->n = n;

@@ -13,17 +13,6 @@ from windjoin.pyx.lists cimport KeyLists, Lists
 cdef extern from "lines.h" nogil:
     const int LINE_ROWS
     const int MOST_LISTS
-    ctypedef struct Line:
-        int64_t time[5]
-        uint32_t row[5]
-        unsigned int used
-        unsigned int more
-    ctypedef struct Lines:
-        Line *lines
-        int64_t n_lines
-        int64_t *memory
-        int64_t newest
-        Lists *older
     int lines_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
     int lines_grow(Lines *all, int64_t n)
     int64_t lines_put_fast(
@@ -39,14 +28,6 @@ cdef extern from "memory.h" nogil:
 
 cdef class KeyLines(Index):
     """A cache line of rows per key code, and lists for the keys that have more."""
-
-    cdef Lines all
-    cdef int64_t room
-    cdef int64_t horizon
-    cdef KeyLists older
-    cdef int32_t *vacant  # lists that no key has
-    cdef int32_t n_vacant
-    cdef int32_t n_lists
 
     def __cinit__(self):
         memset(&self.all, 0, sizeof(Lines))

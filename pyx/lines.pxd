@@ -1,0 +1,33 @@
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from windjoin.pyx.index cimport Index
+from windjoin.pyx.lists cimport KeyLists, Lists
+
+
+cdef extern from "lines.h" nogil:
+    ctypedef struct Line:
+        int64_t time[5]
+        uint32_t row[5]
+        unsigned int used
+        unsigned int more
+    ctypedef struct Lines:
+        Line *lines
+        int64_t n_lines
+        int64_t *memory
+        int64_t newest
+        Lists *older
+
+
+cdef class KeyLines(Index):
+    cdef Lines all
+    cdef int64_t room
+    cdef int64_t horizon
+    cdef KeyLists older
+    cdef int32_t *vacant  # lists that no key has
+    cdef int32_t n_vacant
+    cdef int32_t n_lists
+    cdef int _put_one(self, Line *line, int64_t time, int64_t row) except -1 nogil
+    cdef int _keep_older(self, Line *line, int64_t time, int64_t row) except -1 nogil
+    cdef int _new_list(self) except -1 nogil
+    cdef void _give_list(self, Line *line) noexcept nogil
+    cdef int _need_lines(self, int64_t n) except -1 nogil
