@@ -7,7 +7,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe, out_of_memory
-from windjoin.pyx.lists cimport KeyLists, Lists
+from windjoin.pyx.lists cimport KeyLists
 
 
 cdef extern from "lines.h" nogil:
