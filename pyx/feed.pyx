@@ -410,7 +410,7 @@ cdef class Entrance:
     cdef list keys
     cdef int types[MOST_COLUMNS]
     cdef int n_columns, n_keys
-    cdef int wanted  # columns of a dictionary; -1: there is none that would do
+    cdef int wanted  # columns that a dictionary must have; -1: none would do
     cdef object plain
 
     def __init__(
@@ -446,7 +446,9 @@ cdef class Entrance:
     cdef dict _push_dict(self, dict rows):
         cdef Arrived arrived
         cdef Feed feed = <Feed>self.feeds[self.number]
-        if len(rows) != self.wanted or not self._look_at(rows, &arrived):
+        if self.wanted < 0 or not self._look_at(rows, &arrived):
+            return None
+        if len(rows) > self.wanted and not _are_numbers(rows, arrived.n):
             return None
         self.turn.taken = True
         try:
@@ -519,6 +521,16 @@ cdef class Door:
             if found is not None:
                 return found
         return self._push_slowly(stream, rows)
+
+
+cdef bint _are_numbers(dict rows, int64_t length) except -1:
+    """Whether columns that nobody asks for could be read too: vectors of numbers of this length."""
+    for array in rows.values():
+        if not cnp.PyArray_CheckExact(array) or not cnp.PyArray_ISNUMBER(array):
+            return False
+        if cnp.PyArray_NDIM(array) != 1 or cnp.PyArray_DIM(array, 0) != length:
+            return False
+    return True
 
 
 cdef bint _has_nan(int64_t n, const double *values) noexcept nogil:

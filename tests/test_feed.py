@@ -107,6 +107,16 @@ def test_plain_rows_go_the_short_way(number: int, monkeypatch: pytest.MonkeyPatc
         assert session.metrics["rows_in"] == 15 * len(session.query.names)
 
 
+def test_columns_that_nobody_asks_for_do_not_lead_the_long_way() -> None:
+    with queries()[0].open(schemas=schemas(0), rows_only=True) as session:
+        entrance = session._entrances["a"]
+        plain = {"t": np.array([1, 2]), "k": np.array([1, 1])}
+        assert entrance.push({**plain, "other": np.array([0.5, 1.5])}) is not None
+        assert entrance.push({**plain, "other": np.array(["x", "y"])}) is None
+        assert entrance.push({**plain, "other": np.array([1])}) is None
+        assert entrance.push({**plain, "other": [1, 2]}) is None
+
+
 ODD: dict[str, Any] = {
     "a list": [1, 2],
     "32 bits": np.array([1, 2], np.int32),

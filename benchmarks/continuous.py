@@ -1,0 +1,149 @@
+"""What a row costs when it is pushed, beside the same rows joined as whole tables.
+
+    python -m benchmarks.continuous --out benchmarks/results/continuous
+
+Streams take turns, a few rows at a time, with row numbers out; the least thread time of the rounds
+counts.  ``drift`` is the cost of the last quarter of the pushes over that of the second quarter: 1
+is flat.  Runs of all rows must have the workload's results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.measure import machine
+from benchmarks.peers import letters
+from benchmarks.queries import query
+from benchmarks.workloads import WORKLOADS, Workload
+
+SIZES = {"W1": (1, 64, 1024, 16_384), "W2": (1, 64, 1024, 16_384), "W3": (64,), "W4": (1, 64)}
+MOST_PUSHES = 400_000
+QUARTERS = 4
+
+Pushes = list[tuple[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One workload at one size."""
+
+    workload: str
+    size: int
+    rows: int
+    push_ns: float
+    row_ns: float
+    batch_row_ns: float
+    drift: float
+
+
+def pushes(workload: Workload, tables: list[pa.Table], size: int) -> Pushes:
+    """Cut all streams into pushes, as many as there is time for."""
+    names = letters(workload.streams)
+    plain = all(pa.types.is_primitive(field.type) for field in tables[0].schema)
+    sources: list[Any] = tables
+    if plain:
+        sources = [{c: np.asarray(t[c]) for c in t.column_names} for t in tables]
+    rows = min(tables[0].num_rows, MOST_PUSHES // len(names) * size)
+    return [
+        (name, {c: v[start : start + size] for c, v in source.items()} if plain
+         else source.slice(start, min(size, rows - start)))
+        for start in range(0, rows, size)
+        for name, source in zip(names, sources, strict=True)
+    ]  # fmt: skip
+
+
+def run(workload: Workload, tables: list[pa.Table], parts: Pushes) -> tuple[list[float], int]:
+    """Push everything through one session: nanoseconds of each quarter, and results."""
+    schemas = {n: t.schema for n, t in zip(letters(workload.streams), tables, strict=True)}
+    first = letters(workload.streams)[0]
+    taken, results = [], 0
+    with query(workload).open(schemas=schemas, rows_only=True) as session:
+        push = session.push
+        for quarter in range(QUARTERS):
+            some = parts[quarter * len(parts) // QUARTERS : (quarter + 1) * len(parts) // QUARTERS]
+            start = time.thread_time_ns()
+            for name, rows in some:
+                results += len(push(name, rows)[first])
+            taken.append(float(time.thread_time_ns() - start))
+    return taken, results
+
+
+def batch(workload: Workload, tables: list[pa.Table], rounds: int) -> float:
+    """Nanoseconds per row of the whole tables on one thread."""
+    named = dict(zip(letters(workload.streams), tables, strict=True))
+    asked, least = query(workload), float("inf")
+    for _ in range(rounds + 1):
+        start = time.thread_time_ns()
+        asked.indices(named, threads=1)
+        least = min(least, time.thread_time_ns() - start)
+    return least / sum(table.num_rows for table in tables)
+
+
+def measure(name: str, rounds: int) -> list[Line]:
+    """All sizes of one workload."""
+    workload = WORKLOADS[name]
+    tables = [table.combine_chunks() for table in workload.tables()]
+    of_batch = batch(workload, tables, rounds)
+    lines = []
+    for size in SIZES[name]:
+        parts = pushes(workload, tables, size)
+        least: list[float] = []
+        for _ in range(rounds):
+            taken, results = run(workload, tables, parts)
+            least = taken if not least or sum(taken) < sum(least) else least
+        rows = min(len(parts) * size, sum(table.num_rows for table in tables))
+        if rows == sum(table.num_rows for table in tables) and results != workload.results:
+            raise SystemExit(f"{name}: {results} results, not {workload.results}")
+        total = sum(least)
+        lines.append(
+            Line(name, size, rows, total / len(parts), total / rows, of_batch, least[3] / least[1])
+        )
+    return lines
+
+
+def markdown(before: dict[str, Any], lines: list[Line]) -> str:
+    """Write the table."""
+    text = [
+        f"{before['cpu']}, {before['cores']} cores, {before['system']}, {before['time']},"
+        f" load before and after {before['load']}, {before['load_after']}.",
+        "",
+        "| workload | rows a push | ns a push | ns a row | batch, ns a row | over batch | drift |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    text += [
+        f"| {x.workload} | {x.size} | {x.push_ns:,.0f} | {x.row_ns:,.1f} | {x.batch_row_ns:,.1f}"
+        f" | {x.row_ns / x.batch_row_ns:.2f} | {x.drift:.2f} |"
+        for x in lines
+    ]
+    return "\n".join([*text, ""])
+
+
+def main() -> int:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.continuous", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SIZES)}")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    chosen = parser.parse_args()
+    before = machine()
+    lines = [line for name in chosen.names or SIZES for line in measure(name, chosen.rounds)]
+    before["load_after"] = round(os.getloadavg()[0], 2)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    (chosen.out / "continuous.md").write_text(markdown(before, lines))
+    figures = {"machine": before, "continuous": [asdict(line) for line in lines]}
+    (chosen.out / "continuous.json").write_text(json.dumps(figures, indent=1) + "\n")
+    print((chosen.out / "continuous.md").read_text())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
