@@ -15,16 +15,14 @@ from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.scenario import Scenario, ScenarioError, load_scenario
 from windjoin.diffusion.simulator import Outcome, simulate, with_hosts
 
-COLUMNS = (
-    ("strategy", "strategy", "{}"),
-    ("hosts", "hosts", "{}"),
-    ("throughput", "results/s", "{:.2f}"),
-    ("processed", "rows/s", "{:.2f}"),
-    ("latency_mean_ms", "mean ms", "{:.1f}"),
-    ("latency_p95_ms", "p95 ms", "{:.1f}"),
-    ("state_rows", "state rows", "{:.0f}"),
-    ("replicated_rows", "replicated", "{:.0f}"),
-    ("bytes_moved", "MB moved", "{:.2f}"),
+MEASURES = (
+    ("throughput", "results/s", "{:,.2f}"),
+    ("processed", "rows/s", "{:,.2f}"),
+    ("latency_mean_ms", "mean ms", "{:,.1f}"),
+    ("latency_p95_ms", "p95 ms", "{:,.1f}"),
+    ("state_rows", "state rows", "{:,.0f}"),
+    ("replicated_rows", "replicated", "{:,.0f}"),
+    ("bytes_moved", "MB moved", "{:,.2f}"),
     ("load_mean", "mean load", "{:.2f}"),
     ("load_peak", "peak load", "{:.2f}"),
     ("imbalance", "imbalance", "{:.2f}"),
@@ -53,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         scenario = _scenario(arguments)
         outcomes = _simulate(scenario, arguments.hosts or [scenario.host_count])
-        _print_table([_row(outcome, hosts) for hosts, outcome in outcomes])
+        for hosts in dict.fromkeys(hosts for hosts, _ in outcomes):
+            _print_table(f"{hosts} hosts", [one for count, one in outcomes if count == hosts])
         _print_choice(scenario, arguments.hosts or [scenario.host_count])
         if arguments.json:
             said = [{"hosts": hosts, **asdict(outcome)} for hosts, outcome in outcomes]
@@ -90,13 +89,15 @@ def _on(scenario: Scenario, hosts: int) -> Scenario:
     return scenario if hosts == scenario.host_count else with_hosts(scenario, hosts)
 
 
-def _row(outcome: Outcome, hosts: int) -> list[str]:
-    values = {**asdict(outcome), "hosts": hosts, "bytes_moved": outcome.bytes_moved / 1e6}
-    return [form.format(values[key]) for key, _, form in COLUMNS]
+def _row(key: str, form: str, outcomes: Sequence[Outcome]) -> list[str]:
+    scale = 1e6 if key == "bytes_moved" else 1
+    return [form.format(getattr(outcome, key) / scale) for outcome in outcomes]
 
 
-def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    titles = [title for _, title, _ in COLUMNS]
+def _print_table(title: str, outcomes: Sequence[Outcome]) -> None:
+    """A column per strategy: they are few, and fit a narrow terminal."""
+    titles = [title, *(outcome.strategy for outcome in outcomes)]
+    rows = [[name, *_row(key, form, outcomes)] for key, name, form in MEASURES]
     try:
         from rich.console import Console
         from rich.table import Table
@@ -104,8 +105,8 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
         _print_plain(titles, rows)
         return
     table = Table()
-    for at, title in enumerate(titles):
-        table.add_column(title, justify="left" if at == 0 else "right")
+    for at, name in enumerate(titles):
+        table.add_column(name, justify="left" if at == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
     Console().print(table)

@@ -9,7 +9,8 @@ from windjoin.diffusion.atr import ATR, Task, Wanted
 from windjoin.diffusion.baselines import Single
 from windjoin.diffusion.ctr import CTR
 from windjoin.diffusion.groups import Groups
-from windjoin.diffusion.router import Move, Part, Placement, Router
+from windjoin.diffusion.psp import PSP
+from windjoin.diffusion.router import Move, Part, Path, Placement, Router
 from windjoin.diffusion.segments import NEVER, Segment
 from windjoin.pyx.routes import RouteTable
 
@@ -273,6 +274,40 @@ class HomeMovesWithoutState(Single):
         return ()
 
 
+# -- the ring -------------------------------------------------------------------------------------
+
+
+class TailIsNotAsked(PSP):
+    """Rows visit all hosts but the last of the ring."""
+
+    def _path(self, stream: int, hosts: tuple[int, ...]) -> Path:
+        rest = tuple(host for host in hosts if host != self.order[-1]) or hosts
+        return super()._path(stream, rest)
+
+
+class RingLeavesRowsBehind(PSP):
+    """A host leaves, its slices stay with it."""
+
+    def remove_host(self, number: int, *, lost: bool) -> tuple[Move, ...]:
+        moves = super().remove_host(number, lost=lost)
+        return tuple(move for move in moves if move.source not in (number, None))
+
+
+class LostSlicesAreAskedFor(PSP):
+    """What a lost host held is asked of it, not of the log."""
+
+    def remove_host(self, number: int, *, lost: bool) -> tuple[Move, ...]:
+        moves = super().remove_host(number, lost=lost)
+        return tuple(m._replace(source=number) if m.source is None else m for m in moves)
+
+
+class RowsForgottenEarly(PSP):
+    """Ranges are forgotten while rows to come still reach them."""
+
+    def expire(self, watermark: int) -> None:
+        super().expire(watermark + self.max_window)
+
+
 MUTANTS: dict[str, list[type[Router]]] = {
     "atr": [
         NoLaterFollowers,
@@ -301,6 +336,7 @@ MUTANTS: dict[str, list[type[Router]]] = {
         StoredOnlyOnce,
         CtrLeavesTooEarly,
     ],
+    "psp": [TailIsNotAsked, RingLeavesRowsBehind, LostSlicesAreAskedFor, RowsForgottenEarly],
     "groups": [GroupsMoveWithoutState, GroupsLeaveTheOldestRow],
     "single": [HomeMovesWithoutState],
 }
