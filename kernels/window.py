@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from windjoin.kernels.access import Access
 
 FIRST_ROWS = 256
+MOST_ROWS = 2**32  # of a window: live equality indexes keep the last 32 bits of row numbers
 LONG_AGO = -(2**63)
 
 
@@ -222,6 +223,11 @@ class Window(Side):
                     live = spaces[number].first_codes(spaces[number - 1].n_codes)
 
     def _resize(self, rows: int) -> None:
+        if rows > MOST_ROWS:
+            raise MemoryError(
+                f"a window of {rows} rows is more than the {MOST_ROWS} that a stream may have;"
+                " choose a shorter one"
+            )
         capacity = FIRST_ROWS
         while capacity < rows:
             capacity *= 2

@@ -12,6 +12,7 @@ import pytest
 import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
+from windjoin.kernels import window
 from windjoin.kernels.live import LiveJoin
 from windjoin.pyx.feed import Entrance
 
@@ -115,6 +116,15 @@ def test_columns_that_nobody_asks_for_do_not_lead_the_long_way() -> None:
         assert entrance.push({**plain, "other": np.array(["x", "y"])}) is None
         assert entrance.push({**plain, "other": np.array([1])}) is None
         assert entrance.push({**plain, "other": [1, 2]}) is None
+
+
+def test_a_window_with_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window, "MOST_ROWS", 1000)
+    with queries()[0].open(schemas=schemas(0), rows_only=True) as session:
+        rows = {"t": np.full(999, 5), "k": np.zeros(999, np.int64)}
+        session.push("a", rows)
+        with pytest.raises(MemoryError, match="a window of 1998 rows is more than the 1000"):
+            session.push("a", rows)
 
 
 ODD: dict[str, Any] = {
