@@ -127,8 +127,10 @@ cdef class KeyLines(Index):
         return self.older.put(1, &number, NULL, &time, &row)
 
     cdef int _new_list(self) except -1 nogil:
-        cdef void *grown = realloc(self.vacant, (self.n_lists + 1) * sizeof(int32_t))
-        if grown == NULL or self.n_lists == MOST_LISTS:
+        cdef void *grown = NULL
+        if self.n_lists < MOST_LISTS:
+            grown = realloc(self.vacant, (self.n_lists + 1) * sizeof(int32_t))
+        if grown == NULL:
             out_of_memory(b"lists of an equality index", self.n_lists)
         self.vacant = <int32_t *>grown
         self.vacant[0] = self.n_lists
