@@ -26,7 +26,9 @@ cdef enum:
     MOST_COLUMNS = 16  # operands, and keys, of a stream
     MOST_INDEXES = 32  # of a stream
     RELEASE_AT = 64  # rows; the GIL is not given back for fewer
-    CARE_EVERY = 8192  # rows; then rings, keys and the plan are looked after
+    CARE_EVERY = 8192  # rows; then rings, keys and the plan are looked after,
+    CARE_FIRST = 1024  # more often while a session is YOUNG rows of a stream old
+    YOUNG = 1 << 17
 
 
 cdef enum Needs:  # of an index, to take rows
@@ -242,7 +244,7 @@ cdef class Feed:
         self.results += self.out.used
         self._expire()
         self.since_care += n
-        if self.since_care >= CARE_EVERY:
+        if self.since_care >= (CARE_FIRST if own.counts.rows_in < YOUNG else CARE_EVERY):
             self.since_care = 0
             self.care()
         return True

@@ -26,6 +26,8 @@ WRAPPERS = {
     f"{EXECUTION}{n}" for n in ("WholeStageCodegenExec", "ColumnarToRowExec", "InputAdapter")
 }
 SCAN = f"{EXECUTION}FileSourceScanExec"
+PROJECT = f"{EXECUTION}ProjectExec"
+COLUMN = "org.apache.spark.sql.catalyst.expressions.AttributeReference"
 PLAIN_OPTIONS = {"path", "paths"}
 RIGHT = {
     "spark.windjoin.readFiles": "true",
@@ -149,7 +151,7 @@ def parquet_paths(frame: Any) -> list[str] | None:
     if any(conf.get(key, right).upper() != right.upper() for key, right in RIGHT.items()):
         return None
     node = frame._jdf.queryExecution().executedPlan()
-    while kind_of(node) in WRAPPERS:
+    while kind_of(node) in WRAPPERS or chooses_columns(node):
         node = node.children().head()
     if kind_of(node) != SCAN:
         return None
@@ -165,6 +167,14 @@ def parquet_paths(frame: Any) -> list[str] | None:
     ):
         return None
     return local_paths(relation.location().inputFiles())
+
+
+def chooses_columns(node: Any) -> bool:
+    """Whether an operator only leaves columns out, or puts them in another order."""
+    if kind_of(node) != PROJECT:
+        return False
+    chosen = node.projectList()
+    return all(kind_of(chosen.apply(at)) == COLUMN for at in range(chosen.size()))
 
 
 def local_paths(addresses: Iterable[str]) -> list[str] | None:

@@ -98,6 +98,7 @@ def test_what_is_more_than_files_is_left_to_spark(spark: Any, tmp_path: Path) ->
     plain.write.partitionBy("w").parquet(str(tmp_path / "parted"))
     others = [
         plain.where("k > 3"), plain.withColumn("k", F.col("k") + 1), plain.limit(3),
+        plain.select("k", F.col("n").alias("ts")),
         plain.repartition(2), plain.sample(0.5), spark.read.parquet(str(tmp_path / "parted")),
         spark.read.option("datetimeRebaseMode", "LEGACY").parquet(folder),
         plain.unionAll(plain), spark.range(3), spark.createDataFrame([(1,)], "k int"),
