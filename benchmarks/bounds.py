@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.measure import machine, measured
+from benchmarks.measure import headline, machine, measured
 from benchmarks.ours import JOBS
 from benchmarks.peers import Job, letters
 from benchmarks.queries import query
@@ -150,8 +150,7 @@ def memory() -> list[Line]:
 def markdown(before: dict[str, Any], lines: list[Line]) -> str:
     """Write the table."""
     text = [
-        f"{before['cpu']}, {before['cores']} cores, {before['system']}, {before['time']},"
-        f" load before and after {before['load']}, {before['load_after']}.",
+        headline(before),
         "",
         "| what | quotient | bound | of |",
         "| --- | ---: | ---: | --- |",

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.measure import machine
+from benchmarks.measure import headline, machine
 from benchmarks.peers import letters
 from benchmarks.queries import query
 from benchmarks.workloads import WORKLOADS, Workload
@@ -113,8 +113,7 @@ def measure(name: str, rounds: int) -> list[Line]:
 def markdown(before: dict[str, Any], lines: list[Line]) -> str:
     """Write the table."""
     text = [
-        f"{before['cpu']}, {before['cores']} cores, {before['system']}, {before['time']},"
-        f" load before and after {before['load']}, {before['load_after']}.",
+        headline(before),
         "",
         "| workload | rows a push | ns a push | ns a row | batch, ns a row | over batch | drift |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -81,6 +81,14 @@ def machine() -> dict[str, Any]:
     }
 
 
+def headline(about: dict[str, Any]) -> str:
+    """Say in a line what `machine` found, with the load at the end added as ``load_after``."""
+    return (
+        f"{about['cpu']}, {about['cores']} cores, {about['system']}, {about['time']},"
+        f" load before and after {about['load']}, {about['load_after']}."
+    )
+
+
 def cpu_model() -> str:
     """Give the processor's name."""
     if platform.system() == "Linux":

@@ -12,10 +12,3 @@ class KeyLists(Index):
         n_codes: int,  # int64_t
         first: int = 0,  # int64_t
     ) -> KeyLists: ...
-    def insert(
-        self,
-        codes: NDArray[np.int32],  # const int32_t[::1]; negative: no key
-        times: NDArray[np.int64],  # const int64_t[::1]
-        rows: NDArray[np.int64],  # const int64_t[::1]
-    ) -> None: ...
-    def sweep(self) -> bytearray: ...

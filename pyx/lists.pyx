@@ -1,8 +1,8 @@
-"""Equality index: time-ordered lists per key code.
+"""Equality index of a whole table: time-ordered lists per key code.
 
 Unchecked: enter through ``kernels.equality``.
 """
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, memset
 
@@ -24,13 +24,12 @@ cdef int FIRST_CLASS = 2  # the smallest list holds 2 ** 2 rows
 
 
 cdef class KeyLists(Index):
-    """Lists of (time, row) per key code, grown by ``insert`` or loaded whole from sorted rows."""
+    """Lists of (time, row) per key code: of a whole table, or grown row by row by ``KeyLines``."""
 
     def __cinit__(self):
         memset(&self.all, 0, sizeof(Lists))
         self.serve = lists_serve
         self.binds = True
-        self.puts = True
         self.state = &self.all
         self.lists_room = self.arena_room = self.arena_used = 0
         self.horizon = INT64_MIN
@@ -59,35 +58,8 @@ cdef class KeyLists(Index):
         arena = 2 * array_bytes(self.arena_room + SLACK) if self.all.time != NULL else 0
         return self.lists_room * <int64_t>sizeof(List) + arena
 
-    def insert(self, const int32_t[::1] codes, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows; a negative code is left out."""
-        if codes.shape[0]:
-            with nogil:
-                self.put(codes.shape[0], &codes[0], NULL, &times[0], &rows[0])
-
-    def expire(self, int64_t horizon):
-        self.forget(horizon)
-
     cdef void forget(self, int64_t horizon) noexcept:
         self.horizon = max(self.horizon, horizon)
-
-    def sweep(self):
-        """Drop all expired rows and give back the room of empty lists.
-
-        Returns one byte per code: whether any row is left.
-        """
-        cdef int64_t code
-        cdef List *entry
-        cdef object live = bytearray(self.all.n_lists)
-        cdef uint8_t[::1] flags = live
-        with nogil:
-            for code in range(self.all.n_lists):
-                entry = self.all.lists + code
-                self._drop_expired(entry)
-                flags[code] = entry.length > 0
-                if entry.length == 0 and entry.capacity:
-                    self._vacate(entry)
-        return live
 
     cdef int put(
         self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -64,3 +67,21 @@ def all_paths(query: Any, a: pa.Table, b: pa.Table) -> dict[str, Pairs]:
         "push 1": pushes(query, a, b, 1),
         "push 5": pushes(query, a, b, 5),
     }
+
+
+def on_every_instruction_set(script: str) -> None:
+    """What a script prints, numbers of results first, is the same on each, and no number is 0."""
+    answers = {}
+    for isa in ("plain", "avx2", "avx512"):
+        environment = {**os.environ, "WINDJOIN_ISA": isa}
+        ran = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        answers[isa] = ran.stdout
+    assert answers["plain"] == answers["avx2"] == answers["avx512"]
+    assert "[0, " not in answers["plain"]

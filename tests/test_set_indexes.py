@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,7 @@ import windjoin as wj
 from windjoin.pyx.bitmaps import SetBitmaps
 from windjoin.pyx.records import set_records
 
-from tests.similarity_paths import streams
+from tests.similarity_paths import on_every_instruction_set, streams
 from tests.test_similarity_indexes import WINDOWS, check, matrix, times
 
 DOMAIN = 8000  # more items than lanes
@@ -73,20 +70,7 @@ print([len(pairs) for pairs in found], zlib.crc32(repr(found).encode()))
 
 
 def test_every_instruction_set_finds_the_same_with_high_thresholds() -> None:
-    answers = {}
-    for isa in ("plain", "avx2", "avx512"):
-        environment = {**os.environ, "WINDJOIN_ISA": isa}
-        ran = subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        answers[isa] = ran.stdout
-    assert answers["plain"] == answers["avx2"] == answers["avx512"]
-    assert "[0, " not in answers["plain"]
+    on_every_instruction_set(SCRIPT)
 
 
 def test_explain_says_which_items_are_frequent() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +10,7 @@ import pytest
 import windjoin as wj
 from windjoin.wides import _lists
 
-from tests.similarity_paths import batch, pushes, streams
+from tests.similarity_paths import batch, on_every_instruction_set, pushes, streams
 
 WINDOWS = (300, 500)
 ROWS = 1300
@@ -297,20 +294,7 @@ def stored(random: Any, images: Any) -> pa.Table:
 
 
 def test_every_instruction_set_finds_the_same() -> None:
-    answers = {}
-    for isa in ("plain", "avx2", "avx512"):
-        environment = {**os.environ, "WINDJOIN_ISA": isa}
-        ran = subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        answers[isa] = ran.stdout
-    assert answers["plain"] == answers["avx2"] == answers["avx512"]
-    assert "[0, " not in answers["plain"]
+    on_every_instruction_set(SCRIPT)
 
 
 def test_explain_names_the_index() -> None:
