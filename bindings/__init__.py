@@ -27,6 +27,8 @@ from windjoin.similarity import (
 )
 from windjoin.streams import Stream, stream
 
+__version__ = "0.1.0"
+
 __all__ = [
     "ClusterError",
     "DataError",

@@ -6,6 +6,8 @@ import importlib.metadata
 import tomllib
 from pathlib import Path
 
+import windjoin
+
 ROOT = Path(__file__).parent.parent
 SOURCES = {".pyx", ".pxd", ".c", ".cpp", ".h", ".inc", ".o"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -22,6 +24,10 @@ def test_nothing_installed_is_a_source_of_compiled_code() -> None:
     for distribution in installed:
         files = distribution.files or []
         assert [str(file) for file in files if file.suffix in SOURCES] == []
+
+
+def test_the_version_is_the_one_of_the_distribution() -> None:
+    assert windjoin.__version__ == importlib.metadata.version("windjoin")
 
 
 def test_stubs_and_the_typing_marker_are_package_data() -> None:
