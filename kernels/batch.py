@@ -14,7 +14,7 @@ from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
 from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
-from windjoin.kernels.records import Records, encode_wides, take_bytes, take_wide
+from windjoin.kernels.records import Records, encode_wides, slice_wide, take_bytes, take_wide
 from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import sampled_shares
 from windjoin.kernels.spec import (
@@ -80,8 +80,9 @@ class Sorted:
 
     def part_wides(self, first: int, last: int) -> list[SetColumn | ArrayColumn]:
         """Wide columns of rows [first, last)."""
-        at = np.arange(first, last) if self.origin is None else self.origin[first:last]
-        return [take_wide(content, at) for content in self.contents]
+        if self.origin is None:
+            return [slice_wide(content, first, last) for content in self.contents]
+        return [take_wide(content, self.origin[first:last]) for content in self.contents]
 
 
 def join_rows(

@@ -86,6 +86,8 @@ def take_bytes(column: BytesColumn, rows: I64) -> BytesColumn:
 
 def take_wide(column: SetColumn | ArrayColumn, rows: I64) -> SetColumn | ArrayColumn:
     """Some of the rows, or all in another order, with their contents."""
+    if isinstance(column, ArrayColumn) and (even := _of_one_length(column)) is not None:
+        return ArrayColumn(np.arange(len(rows) + 1) * even.shape[1], even[rows].reshape(-1))
     offsets, at = _gathered(column.offsets, rows)
     if isinstance(column, ArrayColumn):
         return ArrayColumn(offsets, column.values[at])
@@ -93,6 +95,23 @@ def take_wide(column: SetColumn | ArrayColumn, rows: I64) -> SetColumn | ArrayCo
     taken = take_bytes(items, at) if isinstance(items, BytesColumn) else items[at]
     valid = None if column.valid is None else column.valid[at]
     return SetColumn(offsets, taken, valid, None if column.weights is None else column.weights[at])
+
+
+def slice_wide(column: SetColumn | ArrayColumn, first: int, last: int) -> SetColumn | ArrayColumn:
+    """Rows [first, last), arrays where they lie."""
+    if isinstance(column, ArrayColumn):
+        offsets = column.offsets[first : last + 1]
+        return ArrayColumn(offsets - offsets[0], column.values[offsets[0] : offsets[-1]])
+    return take_wide(column, np.arange(first, last))
+
+
+def _of_one_length(column: ArrayColumn) -> NDArray[Any] | None:
+    """The rows as a table, whose rows are copied whole; None if their lengths differ."""
+    offsets = column.offsets
+    if len(offsets) < 2 or bool((np.diff(offsets) != offsets[1] - offsets[0]).any()):
+        return None
+    table: NDArray[Any] = column.values[offsets[0] : offsets[-1]].reshape(len(offsets) - 1, -1)
+    return table
 
 
 def _gathered(offsets: I64, rows: I64) -> tuple[I64, I64]:

@@ -13,37 +13,16 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchmarks.spark.engines import ours
 from benchmarks.spark.record import Line, record
 from benchmarks.spark.run import answer, parquet_paths
+from benchmarks.spark.sizes import longer
 from benchmarks.workloads import WORKLOADS, Workload
 from tests.cluster.machines import Cluster, session
 
 REPEAT, HOSTS, TIMES = 2, 8, 6
-
-
-def longer(workload: Workload, times: int) -> Workload:
-    """The rows of a workload several times, so far apart in time that copies never meet."""
-    tables = workload.tables()
-    span = max(table["ts"][-1].as_py() for table in tables) + 2 * workload.window + 1
-
-    def moved(table: pa.Table, ticks: int) -> pa.Table:
-        place = table.schema.get_field_index("ts")
-        return table.set_column(place, "ts", pc.add(table["ts"], ticks))
-
-    def generate() -> list[pa.Table]:
-        return [
-            pa.concat_tables(moved(table, copy * span) for copy in range(times)) for table in tables
-        ]
-
-    name = f"{workload.name}x{times}"
-    return replace(workload, name=name, results=workload.results * times, generate=generate)
 
 
 def pin(cluster: Cluster) -> None:

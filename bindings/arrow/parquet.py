@@ -131,7 +131,7 @@ def _plain(arrow: Any) -> Any:
         return pa.binary()
     if pat.is_map(arrow):
         return pa.map_(_plain(arrow.key_type), _plain(arrow.item_type))
-    if pat.is_list(arrow) or pat.is_large_list(arrow):
+    if pat.is_list(arrow) or pat.is_large_list(arrow) or pat.is_fixed_size_list(arrow):
         return pa.list_(_plain(arrow.value_type))
     if pat.is_struct(arrow):
         return pa.struct([(field.name, _plain(field.type)) for field in arrow])

@@ -43,6 +43,9 @@ def envoy(wire: bytes, release: str, meter: Any = None, name: str = "task") -> A
         context = TaskContext.get()
         partition = 0 if context is None else context.partitionId()
         work: Any = pickle.loads(wire)
+        from windjoin.spark.workers import settle
+
+        settle()
         done: Iterator[Any] = work(batches, partition, meter)
         return done
 

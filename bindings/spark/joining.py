@@ -15,11 +15,19 @@ import pyarrow as pa
 from pyspark import __version__ as spark_version
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
-from windjoin.arrow.placement import Expected, Histogram, common_keys, place
+from windjoin.arrow.placement import (
+    PAIR_COST,
+    Expected,
+    Histogram,
+    common_keys,
+    pair_cost,
+    place,
+)
 from windjoin.arrow.plan import Plan, Strategy, single
 from windjoin.arrow.tally import TALLY, histogram, tally
 from windjoin.durations import Duration, parse_duration
 from windjoin.errors import QueryError
+from windjoin.kernels.spec import JoinSpec
 from windjoin.query import Query
 from windjoin.spark import envoy as envoy_module
 from windjoin.spark.envoy import envoy
@@ -32,14 +40,15 @@ from windjoin.spark.frames import (
 )
 from windjoin.spark.meter import Meter, is_classic, new_meter
 from windjoin.spark.settings import check_version
-from windjoin.spark.sources import Fetched, Source, sources
-from windjoin.spark.tasks import Pack, Probe, TallyKeys, TallyTimes
+from windjoin.spark.sources import Fetched, Source, numbers, sources
+from windjoin.spark.tasks import Load, Pack, Probe, TallyKeys, TallyTimes
 
 _pickle: Any = cloudpickle
 _pickle.register_pickle_by_value(envoy_module)
 
 STRATEGIES = ("auto", "atr", "ctr", "psp", "groups", "single")
-SMALL_BYTES = 8 << 20  # by Spark's own estimate: not worth more than one host
+SMALL_BYTES = 8 << 20  # of streams with equal keys: not worth a look at the times, and more hosts
+ROWS_OF_A_HOST = 1 << 13  # that are worth a host more, if their times are at hand
 SAMPLE_ROWS = 1 << 18  # tell where segments should end as well as all rows do
 LOOKED_AT_HERE = 1 << 23  # rows of files whose times are read sooner than a job has started
 TIME_BYTES = 16  # of a row with nothing but a time, as Spark estimates it
@@ -165,10 +174,9 @@ class _Choice:
             return *self._plan(strategy, self._counts(strategy), segment), "asked for"
         if self.hosts == 1:
             return *self._plan("single", None, segment), "there is one host"
-        size = estimated_bytes(self.frames)
-        if size is not None and size <= SMALL_BYTES:
-            why = f"Spark expects {size} bytes, not worth an exchange between hosts"
-            return *self._plan("single", None, segment), why
+        size, small = estimated_bytes(self.frames), small_bytes(self.bound.spec)
+        if size is not None and size <= small:
+            return self._of_few_rows(size, segment)
         counts = self._histogram()
         plan, expected = self._plan("atr", counts, segment)
         why = f"segments of time copy {expected.copies:.2f} rows per row"
@@ -177,6 +185,19 @@ class _Choice:
         if expected.copies > MANY_COPIES and len(self.frames) > 2:
             return *self._plan("ctr", counts, segment), f"{why}; partial results may travel instead"
         return plan, expected, why
+
+    def _of_few_rows(self, size: int, segment: int | None) -> tuple[Plan, Expected, str]:
+        """On one host, unless their times are at hand and say that more hosts share the work."""
+        why = f"Spark expects {size} bytes, not worth an exchange between hosts"
+        hosts, rows = self.hosts, sum(source.rows for source in self.sources)
+        self.hosts = min(hosts, rows // ROWS_OF_A_HOST)
+        if self.hosts > 1 and all(source.rows for source in self.sources):
+            plan, expected = self._plan("atr", self._histogram(), segment)
+            if expected.copies <= FEW_COPIES:
+                shared = f"segments of time copy {expected.copies:.2f} rows per row"
+                return plan, expected, f"{rows} rows in files; {shared}"
+        self.hosts = hosts
+        return *self._plan("single", None, segment), why
 
     def _counts(self, strategy: str) -> Histogram | None:
         if strategy in ("single", "groups"):
@@ -243,6 +264,11 @@ def _worth_counting(times: Any) -> float:
     return 1.0 if not size else min(1.0, SAMPLE_ROWS * TIME_BYTES / size)
 
 
+def small_bytes(spec: JoinSpec) -> int:
+    """How many bytes of rows are joined sooner than they are shared out."""
+    return int(SMALL_BYTES * PAIR_COST["equal"] / pair_cost(spec))
+
+
 def estimated_bytes(frames: Sequence[Any]) -> int | None:
     """Spark's own estimate of the frames' size; None where it does not tell."""
     total = 0
@@ -265,10 +291,7 @@ def _frame(planned: Planned, streams: list[Source]) -> Any:
     plan, meter = planned.plan, planned.meter
     onward: Any = None
     for stage, arriving in enumerate(plan.inputs):
-        packed = [
-            _packed(plan, group, streams[group[0]], meter, _steady(plan, group, streams))
-            for group in _same_frames(arriving, streams)
-        ]
+        packed = _packed(plan, arriving, streams, meter)
         if onward is not None:
             packed.append(onward)
         arrived = union(packed)
@@ -296,15 +319,27 @@ def _steady(plan: Plan, group: tuple[int, ...], given: list[Source]) -> list[str
 
 
 def _packed(
-    plan: Plan,
-    streams: tuple[int, ...],
-    source: Source,
-    meter: Meter | None,
-    steady: list[str] | None = None,
-) -> Any:
-    fields = {field.name: field for stream in streams for field in plan.schema(stream)}
-    frame, read = source.take(pa.schema(list(fields.values())), steady)
-    return frame.mapInArrow(_task(Pack(plan, streams, read), meter), SEGMENT_TYPE)
+    plan: Plan, streams: Sequence[int], given: list[Source], meter: Meter | None
+) -> list[Any]:
+    """The segments of the streams: by one task for each core where all is in files."""
+    fetched: list[tuple[tuple[int, ...], Fetched]] = []
+    found: list[tuple[Any, tuple[Load, ...]]] = []
+    for group in _same_frames(streams, given):
+        fields = {field.name: field for stream in group for field in plan.schema(stream)}
+        source, schema = given[group[0]], pa.schema(list(fields.values()))
+        read = source.fetched(schema)
+        if read is not None:
+            fetched.append((group, read))
+            continue
+        frame, handed = source.handed(schema, _steady(plan, group, given))
+        found.append((frame, (Load(group, handed),)))
+    if fetched:
+        count = max(len(read.shares) for _, read in fetched)
+        loads = tuple(Load(group, read) for group, read in fetched)
+        found.append((numbers(given[0].frame.sparkSession, count), loads))
+    return [
+        frame.mapInArrow(_task(Pack(plan, loads), meter), SEGMENT_TYPE) for frame, loads in found
+    ]
 
 
 def _same_frames(streams: Sequence[int], given: list[Source]) -> list[tuple[int, ...]]:

@@ -68,7 +68,8 @@ class Fetched:
         for batch in batches:
             numbers: list[int] = batch.column(0).to_pylist()  # type: ignore[assignment]
             for number in numbers:
-                yield from read(self.shares[number], self.names, number << 33)
+                if number < len(self.shares):
+                    yield from read(self.shares[number], self.names, number << 33)
 
     def all(self) -> Iterator[pa.RecordBatch]:
         """The rows of all shares, read here and now."""
@@ -97,18 +98,27 @@ class Source:
         """Whether tasks can read these columns from the files."""
         return self.files is not None and self.files.hold(schema)
 
-    def take(self, schema: pa.Schema, steady: Sequence[str] | None = None) -> tuple[Any, Read]:
-        """A frame for `mapInArrow`, and how its tasks get rows with the columns of ``schema``.
+    def take(self, schema: pa.Schema) -> tuple[Any, Read]:
+        """A frame for `mapInArrow`, and how its tasks get rows with the columns of ``schema``."""
+        read = self.fetched(schema)
+        if read is None:
+            return self.handed(schema)
+        return numbers(self.frame.sparkSession, len(read.shares)), read
+
+    def fetched(self, schema: pa.Schema) -> Fetched | None:
+        """The columns of ``schema`` from files; None where Spark has to hand them over."""
+        if self.files is None or not self.holds(schema):
+            return None
+        shares = self.files.shares(self.tasks)
+        return Fetched(tuple(schema.names), shares if shares[0] else ())
+
+    def handed(self, schema: pa.Schema, steady: Sequence[str] | None = None) -> tuple[Any, Handed]:
+        """A frame with the columns of ``schema``, and what names them.
 
         With ``steady``, rows have the same numbers whenever the frame is computed; rows that are
         equal in these columns may be taken for each other.
         """
         names = tuple(schema.names)
-        if self.files is not None and self.holds(schema):
-            shares = self.files.shares(self.tasks)
-            count = len(shares) if shares[0] else 0
-            numbers = self.frame.sparkSession.range(0, count, 1, max(1, count))
-            return numbers, Fetched(names, shares)
         chosen = [F.monotonically_increasing_id() if n == ROW else column(n) for n in names]
         # numbers for names: `mapInArrow` refuses names with dots
         numbered = [one.alias(f"c{number}") for number, one in enumerate(chosen)]
@@ -125,6 +135,11 @@ class Source:
         keys = [comparable(column(name), kinds[name]) for name in names]
         spread = self.frame.repartition(self.tasks, F.xxhash64(*keys))
         return spread.sortWithinPartitions(*keys)
+
+
+def numbers(spark: Any, count: int) -> Any:
+    """A number for each of ``count`` tasks."""
+    return spark.range(0, count, 1, max(1, count))
 
 
 def comparable(value: Any, kind: Any) -> Any:

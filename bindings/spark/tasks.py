@@ -21,25 +21,35 @@ HEAVIEST = 64  # keys that a partition reports
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
-    """Rows to segments."""
+class Load:
+    """Rows, and the streams that they are."""
 
-    plan: Plan
     streams: tuple[int, ...]
     read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Rows to segments: of one frame, or of all that lie in files."""
+
+    plan: Plan
+    loads: tuple[Load, ...]
 
     @property
     def name(self) -> str:
         """What Spark shows."""
-        return "_".join(["pack", *(self.plan.query.names[stream] for stream in self.streams)])
+        streams = (stream for load in self.loads for stream in load.streams)
+        return "_".join(["pack", *(self.plan.query.names[stream] for stream in streams)])
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
     ) -> Iterator[pa.RecordBatch]:
-        number = partition + (self.streams[0] << 24)  # unique over the frames of an exchange
-        report = _report(meter, ("pack", *self.streams), partition)
-        rows = self.read(batches)
-        return pack(rows, self.plan, self.streams, partition=number, report=report)
+        given = list(batches) if len(self.loads) > 1 else batches  # a few numbers, or rows
+        for load in self.loads:
+            number = partition + (load.streams[0] << 24)  # unique over what an exchange is made of
+            report = _report(meter, ("pack", *load.streams), partition)
+            rows = load.read(given)
+            yield from pack(rows, self.plan, load.streams, partition=number, report=report)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
@@ -143,3 +144,52 @@ def test_rows_in_another_order_each_time_are_told_apart(spark: Any, strategy: st
     found = wjs.join(query, dict.fromkeys("abc", frame), hosts=3, strategy=strategy)
     expected = rows_of(plain.run(dict.fromkeys("abc", rows)))
     assert rows_of(found.drop("b_m")) == expected
+
+
+def test_few_rows_of_files_are_shared_out_as_their_times_are_at_hand(
+    spark: Any, tmp_path: Path
+) -> None:
+    a, b = (wj.stream(name, time="ts", window=3) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"], select=[a["n"], b["n"].alias("m")])
+    tables = {name: table(seed, 20_000) for seed, name in enumerate("ab")}
+    given = {}
+    for name, rows in tables.items():
+        (tmp_path / name).mkdir()
+        given[name] = spark.read.parquet(written(tmp_path / name, rows))
+    found = wjs.join(query, given, hosts=16)
+    assert "strategy: atr" in wjs.explain(query)
+    assert "why: 40000 rows in files" in wjs.explain(query)
+    assert rows_of(found) == rows_of(query.run(tables))
+    assert len(wjs.measured(query)) == 4
+    long = wj.join(*(wj.stream(name, time="ts", window=10**6) for name in "ab"), on=query.on)
+    assert "strategy: single" in wjs.explain(long, given, hosts=16)
+
+
+def test_vectors_are_read_from_files_and_joined(spark: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    flat = pa.array(rng.integers(0, 4, 3 * 500).astype(np.float32))
+    rows = pa.table({"ts": np.arange(500), "v": pa.FixedSizeListArray.from_arrays(flat, 3)})
+    frame = spark.read.parquet(written(tmp_path, rows))
+    a, b = (wj.stream(name, time="ts", window=30) for name in "ab")
+    near = wj.l2(a["v"], b["v"]) <= 1.5
+    query = wj.join(a, b, on=near, select=[a["ts"].alias("p"), b["ts"].alias("q")])
+    found = wjs.join(query, {"a": frame, "b": frame}, hosts=2, strategy="atr")
+    assert "read by tasks from Parquet files: a, b" in wjs.explain(query)
+    assert rows_of(found) == rows_of(query.run({"a": rows, "b": rows}))
+    assert "windjoin_pack_a_b" in found._jdf.queryExecution().toString()
+
+
+def left_alone(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """How many objects the worker's search for garbage passes over."""
+    import gc
+
+    assert list(batches)
+    yield pa.RecordBatch.from_pydict({"n": [gc.get_freeze_count()]})
+
+
+def test_workers_do_not_search_modules_for_garbage(spark: Any) -> None:
+    frame = spark.createDataFrame(table(3, 40))
+    query = chain()
+    wjs.join(query, dict.fromkeys("abc", frame), hosts=2, strategy="atr").count()
+    counted = spark.range(0, 2, 1, 2).mapInArrow(left_alone, "n long").collect()
+    assert max(row.n for row in counted) > 10_000
