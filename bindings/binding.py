@@ -73,6 +73,13 @@ class BoundQuery:
             _nearest(query, lowering),
         )
 
+    def fits(self, schemas: Mapping[str, pa.Schema]) -> bool:
+        """Whether binding the query to these schemas would make the same."""
+        return schemas.keys() == self.schemas.keys() and all(
+            schema.equals(self.schemas[name], check_metadata=True)
+            for name, schema in schemas.items()
+        )
+
     @property
     def time_unit(self) -> str | None:
         """What the kernels' times count, the finest unit of all streams; None: plain integers."""

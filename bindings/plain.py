@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 from windjoin.columns import has_nan
 from windjoin.expressions import Column
+from windjoin.kernels.spec import ArrayColumn, SetColumn
 from windjoin.lowering import StreamPlan
 from windjoin.operands import form_of
 from windjoin.times import TimeColumn
@@ -123,6 +124,15 @@ def set_views(data: pa.Table | pa.RecordBatch, columns: list[Direct]) -> list[An
         where = np.frombuffer(offsets, np.int32, data.num_rows + 1, column.offset * 4)
         sets.append((where, np.frombuffer(items, direct.dtype, len(values), begin)))
     return sets
+
+
+def wide_of(direct: Direct, offsets: Any, values: Any) -> SetColumn | ArrayColumn:
+    """A wide column of what `set_views` gives, as the kernels take it with whole tables."""
+    if direct.width >= 0:
+        return ArrayColumn(offsets, values)
+    first, last = offsets[0], offsets[-1]
+    starts = offsets.astype(np.int64)
+    return SetColumn(starts - first if first else starts, values[first:last].astype(np.int64))
 
 
 def _vectors(column: Any, direct: Direct) -> tuple[Any, Any] | None:

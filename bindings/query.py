@@ -44,7 +44,7 @@ class Query:
     closed: Closed = "both"
     exclude_self: tuple[tuple[int, int], ...] = ()  # pairs of stream numbers, lower first
     nearest: int | None = None
-    _last: list[BatchRun] = field(default_factory=list, init=False, repr=False)
+    last: list[BatchRun] = field(default_factory=list, init=False, repr=False)  # run, if any
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Query:
 
         options = Options(threads, hosts, strategy, segment, progress, ordered)
         table, done = run(self, tables, options)
-        self._last[:] = [done]
+        self.last[:] = [done]
         return table
 
     def indices(
@@ -120,7 +120,7 @@ class Query:
 
         options = Options(threads, hosts, strategy, segment, progress, ordered)
         rows, done = indices(self, tables, options)
-        self._last[:] = [done]
+        self.last[:] = [done]
         return rows
 
     def open(
@@ -206,18 +206,18 @@ class Query:
 
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
-        data = as_data(self, self._last[0] if self._last else None)
+        data = as_data(self, self.last[0] if self.last else None)
         return data if format == "json" else as_text(data)
 
     @property
     def metrics(self) -> dict[str, Any]:
         """Counters of the last `run` or `indices`; empty before."""
-        return self._last[0].metrics() if self._last else {}
+        return self.last[0].metrics() if self.last else {}
 
     @property
     def rejected(self) -> dict[str, I64]:
         """Row numbers that the last `run` or `indices` could not join, having no time."""
-        return dict(self._last[0].rejected) if self._last else {}
+        return dict(self.last[0].rejected) if self.last else {}
 
 
 def join(

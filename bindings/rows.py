@@ -18,7 +18,7 @@ from windjoin.kernels.spec import Bools, Rows
 from windjoin.layout import gatherable_type
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
-from windjoin.plain import direct_columns, direct_sets, set_views, views
+from windjoin.plain import direct_columns, direct_sets, set_views, views, wide_of
 from windjoin.times import TimeColumn
 from windjoin.wides import wide_column
 
@@ -57,10 +57,10 @@ class StreamRows:
         """Times, operands and keys of the rows of ``data``; ``first_row`` is for messages."""
         if not self._schema.equals(data.schema):
             self._check_types(data.schema)
-        elif self._direct is not None and not self._wides:
-            arrays = views(data, self._direct)
-            if arrays is not None:
-                return Prepared(Rows(arrays[0], *self._split(arrays[1:])))
+        else:
+            rows = self._as_they_lie(data)
+            if rows is not None:
+                return Prepared(rows)
 
         def fetch(column: Column) -> Any:
             return data.column(column.name)
@@ -87,6 +87,19 @@ class StreamRows:
         """Rows to come must have these columns, too, with the types the query was bound to."""
         for name in names:
             self._types[name] = column_type(Column(self.time.stream, name), self._bound_to)
+
+    def _as_they_lie(self, data: pa.Table | pa.RecordBatch) -> Rows | None:
+        """Rows of the schema that need no second look; None if these do."""
+        if self._direct is None or self._sets is None:
+            return None
+        arrays = views(data, self._direct)
+        sets = None if arrays is None else set_views(data, self._sets)
+        if arrays is None or sets is None:
+            return None
+        wides = [
+            wide_of(direct, *parts) for direct, parts in zip(self._sets, sets, strict=True)
+        ]
+        return Rows(arrays[0], *self._split(arrays[1:]), wides)
 
     def plain(self, data: Any) -> tuple[Any, list[Any], list[Any], list[Any]] | None:
         """Time, operands, keys and sets of a table in its own memory; None if it needs more."""

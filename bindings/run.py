@@ -108,7 +108,7 @@ def _read(query: Query, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
 def _join(
     query: Query, tables: Mapping[str, pa.Table], options: Options
 ) -> tuple[list[I64], BatchRun]:
-    bound = query.bind({name: table.schema for name, table in tables.items()})
+    bound, before = _bound(query, {name: table.schema for name, table in tables.items()})
     hosts = asked_hosts(bound, options.hosts, options.strategy, options.segment)
     data = list(tables.values())
     total = max(table.num_rows for table in data)
@@ -123,7 +123,9 @@ def _join(
     cluster = None
     with as_own_errors(), progress_bar(options.progress, "joining", "rows") as report:
         if hosts is None:
-            rows, found = batch.join_rows(spec, streams, threads=threads, progress=report)
+            rows, found = batch.join_rows(
+                spec, streams, threads=threads, progress=report, before=before
+            )
         else:
             rows, found, cluster = join_on_hosts(spec, streams, hosts, report)
     if options.ordered:
@@ -134,6 +136,16 @@ def _join(
     }
     counts = {name: table.num_rows for name, table in tables.items()}
     return rows, BatchRun(bound, found, rejected, counts, cluster)
+
+
+def _bound(
+    query: Query, schemas: Mapping[str, pa.Schema]
+) -> tuple[BoundQuery, batch.Run | None]:
+    """The query bound to its tables' schemas; with the last run if that was bound to the same."""
+    for last in query.last:
+        if last.bound.fits(schemas):
+            return last.bound, last.run if last.cluster is None else None
+    return query.bind(schemas), None
 
 
 def threads_for(threads: int | None, rows: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windjoin.kernels.spec import JoinSpec, Key, Predicate
@@ -103,6 +104,7 @@ class Access(ABC):
         )
 
 
+@cache
 def kinds() -> tuple[type[Access], ...]:
     """All kinds of index, in the order in which explain() names them."""
     from windjoin.kernels.band import Band

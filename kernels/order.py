@@ -152,7 +152,9 @@ class _Search:
         if len(self.spec.streams) > EXHAUSTIVE_UP_TO:
             steps = [min(steps, key=lambda step: step.cost + PER_RESULT * step.results)]
         best: tuple[list[Step], float] | None = None
-        for step in steps:
+        for step in sorted(steps, key=lambda step: step.cost):
+            if best is not None and step.cost >= best[1]:
+                break  # whatever comes after it
             rest, cost = self._rest((*bound, step.stream), step.results)
             if best is None or step.cost + cost < best[1]:
                 best = [step, *rest], step.cost + cost

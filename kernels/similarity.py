@@ -31,6 +31,8 @@ from windjoin.pyx.column import ColumnView
 from windjoin.pyx.measures import MeasureFilter, measure_pairs
 
 SAMPLE_ROWS = 48  # of each stream; all pairs of them are measured
+FEW_SAMPLE_ROWS = 32  # where two streams have so few rows that joining them takes no longer
+FEW_ROWS = 2048
 COMPARE: dict[str, Callable[[F64, float], NDArray[np.bool_]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "==": operator.eq, "!=": operator.ne,
@@ -93,8 +95,10 @@ def sampled_shares(spec: JoinSpec, records: Sequence[Sequence[Records]]) -> dict
         if not isinstance(p, Similarity):
             continue
         left, right = (records[side.stream][side.column] for side in (p.left, p.right))
-        at = [_spread(len(one.start)) for one in (left, right)]
-        pairs = [part.ravel() for part in np.meshgrid(*at)]
+        few = max(len(left.start), len(right.start)) <= FEW_ROWS
+        most = FEW_SAMPLE_ROWS if few else SAMPLE_ROWS
+        at = [_spread(len(one.start), most) for one in (left, right)]
+        pairs = np.tile(at[0], len(at[1])), np.repeat(at[1], len(at[0]))
         if len(pairs[0]):
             doubles = spec.streams[p.left.stream].wides[p.left.column].form == "float64"
             views = [(ColumnView(one.start, 0), ColumnView(one.length, 0)) for one in (left, right)]
@@ -105,8 +109,8 @@ def sampled_shares(spec: JoinSpec, records: Sequence[Sequence[Records]]) -> dict
     return shares
 
 
-def _spread(rows: int) -> I64:
-    return np.linspace(0, max(rows - 1, 0), min(rows, SAMPLE_ROWS)).astype(np.int64)
+def _spread(rows: int, most: int) -> I64:
+    return np.linspace(0, max(rows - 1, 0), min(rows, most)).astype(np.int64)
 
 
 def asked(predicate: Similarity, target: int, sides: Sequence[Side]) -> tuple[Any, Any, Any]:

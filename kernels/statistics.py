@@ -90,7 +90,10 @@ def measure(spec: JoinSpec, rows: list[Rows]) -> Statistics:
 
 def _spread(n: int, usable: NDArray[np.bool_] | None) -> NDArray[np.int64]:
     """Row numbers spread evenly; a prime stride would hide periods no better."""
-    at = np.linspace(0, max(n - 1, 0), min(n, SAMPLE_ROWS)).astype(np.int64)
+    count = min(n, SAMPLE_ROWS)
+    at = np.arange(count, dtype=np.int64)
+    if n > count:
+        at = at * (n - 1) // (count - 1)
     return at if usable is None else at[usable[at]]
 
 
@@ -129,10 +132,9 @@ def _key_sample(column: Any, sample: NDArray[np.int64]) -> NDArray[Any]:
 def _equal_share(left: NDArray[Any], right: NDArray[Any]) -> float | None:
     if not len(left) or not len(right):
         return None
-    values, counts = np.unique(left, return_counts=True)
-    others, other_counts = np.unique(right, return_counts=True)
-    _, i, j = np.intersect1d(values, others, assume_unique=True, return_indices=True)
-    hits = float((counts[i] * other_counts[j]).sum())
+    asked, ordered = np.sort(left), np.sort(right)  # sorted ones are looked for in one sweep
+    ends = np.searchsorted(ordered, asked, "right"), np.searchsorted(ordered, asked, "left")
+    hits = float((ends[0] - ends[1]).sum())
     return max(hits, 0.5) / (len(left) * len(right))
 
 

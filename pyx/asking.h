@@ -33,7 +33,7 @@ typedef struct {
     int64_t whole; /* k is all that the measure needs: no item is left out */
 } Run;
 
-typedef struct {
+typedef struct { /* begins with what must be zero at first */
     int64_t n, n_runs;
     int64_t first_block, stop_block; /* of all rows */
     int64_t lo, hi;                  /* times that every row can meet */

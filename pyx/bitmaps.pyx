@@ -25,6 +25,7 @@ cdef extern from "bitmaps.h" nogil:
     ctypedef struct Asked:
         uint32_t *lane
         int64_t room
+        Bits *bits
     ctypedef struct SetContent:
         Lanes *lanes
         int64_t exact
@@ -47,6 +48,7 @@ cdef int64_t LEAST_SHARED = 1024
 cdef int64_t MOST_SHARED = 16384
 cdef int64_t LOOKED_AT = 4096  # rows of a first batch, before any is stored
 cdef int64_t LOOK_EVERY = 32  # blocks
+cdef int32_t MOST_TOLD_APART = 1 << 16  # times that an item came
 cdef double WORTH_IT = 1.2  # how much more often new own lanes must be used to replace the old
 
 
@@ -72,7 +74,7 @@ cdef class SetBitmaps(BlockIndex):
         self.all.asked = <Asked *>aligned_alloc(64, sizeof(Asked))
         if self.all.asked == NULL:
             out_of_memory(b"rows that ask", TOGETHER)
-        memset(self.all.asked, 0, sizeof(Asked))
+        memset(self.all.asked, 0, <char *>self.all.asked.bits - <char *>self.all.asked)
         self.blocks = &self.all.blocks
         self.serve = bitmaps_serve
         self.state = &self.all
@@ -141,13 +143,13 @@ cdef class SetBitmaps(BlockIndex):
         const int64_t *row,
     ) except -1 nogil:
         """Add rows: of a wide column, lengths stand for codes and starts for values."""
-        cdef int64_t i = 0, stop
+        cdef int64_t i = 0, stop, counted = 0
         cdef Blocks *all = &self.all.blocks
         if self.lanes == NULL:
-            self._count(length, start, 0, min(n, LOOKED_AT))
+            counted = min(n, LOOKED_AT)
+            self._count(length, start, 0, counted)
             with gil:
                 self._learn()
-                self._fade()
         while i < n:
             if all.first == all.last or all.block[all.last - 1].n == 512:
                 if self._must_look():
@@ -156,7 +158,7 @@ cdef class SetBitmaps(BlockIndex):
                 self.add_block()
                 self.since += 1
             stop = min(i + 512 - all.block[all.last - 1].n, n)
-            self._count(length, start, i, stop)
+            self._count(length, start, max(i, counted), stop)
             self._store(length, start, time, row, i, stop)
             i = stop
         return 0
@@ -209,8 +211,8 @@ cdef class SetBitmaps(BlockIndex):
         return self._outgrown() or self.since >= LOOK_EVERY
 
     cdef bint _outgrown(self) noexcept nogil:
-        """Whether there are items without a lane of their own although there need not be."""
-        return self.lanes.n_own < self.codes and (self.codes <= ALL_OWN or not self.lanes.sharing)
+        """Whether there are more items than lanes, and not yet enough that are meant to be shared."""
+        return not self.lanes.sharing and self.lanes.n_own < self.codes
 
     cdef int _fade(self) except -1:
         """Let what was seen count half."""
@@ -223,14 +225,22 @@ cdef class SetBitmaps(BlockIndex):
 
     cdef int _look(self) except -1:
         """Now and then, learn which items are popular, if other own lanes were used much more."""
-        cdef bint learn = self._outgrown()
+        cdef bint learn = self._outgrown() or (self.lanes.sharing and self.codes <= ALL_OWN)
         if not learn and self.codes > ALL_OWN:
-            best = np.partition(self.counts, len(self.counts) - OWN)[-OWN:].sum()
+            best = self.counts[self._most_popular()].sum()
             learn = best > WORTH_IT * self.counts[self.popular].sum()
         if learn:
             self._learn()
         self._fade()
         return 0
+
+    cdef object _most_popular(self):
+        """The OWN codes that came most often lately; a histogram, as most came equally often."""
+        counts = np.minimum(self.counts, MOST_TOLD_APART)
+        above = np.cumsum(np.bincount(counts)[::-1])  # codes that came most often, or once less, ...
+        least = len(above) - 1 - np.searchsorted(above, OWN)
+        more = np.flatnonzero(counts > least)
+        return np.concatenate([more, np.flatnonzero(counts == least)[: OWN - len(more)]])
 
     cdef int _learn(self) except -1:
         """Give the items that came most often lately a lane of their own."""
@@ -238,7 +248,7 @@ cdef class SetBitmaps(BlockIndex):
         sharing = len(seen) > ALL_OWN
         shared = 16
         if sharing:
-            seen = np.argpartition(self.counts, len(self.counts) - OWN)[-OWN:]
+            seen = self._most_popular()
             shared = LEAST_SHARED
             while shared < min(100 * self.items // max(self.rows, 1), MOST_SHARED):
                 shared *= 2
