@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
-from windjoin.columns import has_nan
 from windjoin.expressions import Column
 from windjoin.kernels.spec import ArrayColumn, SetColumn
 from windjoin.lowering import StreamPlan
 from windjoin.operands import form_of
+from windjoin.pyx.tables import Reader
 from windjoin.times import TimeColumn
 from windjoin.wides import WideRecipe
+
+LISTS = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Direct:
 
     number: int
     dtype: np.dtype[Any]
-    width: int = -1  # of a vector
+    width: int = 0  # of a vector; 0: a number, -1: a list of numbers
 
 
 def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
@@ -83,75 +85,20 @@ def _direct_set(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
     if item.form != "int64" or item.step != item.typed.kind.step or item.rule != "fits":
         return None
     dtype = np.dtype(np.int32 if pat.is_int32(arrow.value_type) else np.int64)
-    return Direct(schema.get_field_index(node.name), dtype)
+    return Direct(schema.get_field_index(node.name), dtype, LISTS)
 
 
-def views(data: pa.Table | pa.RecordBatch, columns: list[Direct]) -> list[Any] | None:
-    """Views of the data's own memory; None if chunks, a null or NaN ask for more."""
-    count = data.num_rows
-    if not count:
+def reader(direct: list[Direct] | None, wides: list[Direct] | None) -> Reader | None:
+    """Reads all columns of a stream from the memory of a table; None if any must be computed."""
+    if direct is None or wides is None:
         return None
-    arrays = []
-    for direct in columns:
-        column = _one(data, direct.number)
-        if column is None:
-            return None
-        values = np.frombuffer(column.buffers()[1], direct.dtype, count, column.offset * 8)
-        if direct.dtype == np.float64 and has_nan(values):
-            return None
-        arrays.append(values)
-    return arrays
-
-
-def set_views(data: pa.Table | pa.RecordBatch, columns: list[Direct]) -> list[Any] | None:
-    """Of every column of lists, (offsets, items) in the data's own memory; None as `views`."""
-    sets = []
-    for direct in columns:
-        column = _one(data, direct.number)
-        if column is None:
-            return None
-        if direct.width >= 0:
-            vectors = _vectors(column, direct)
-            if vectors is None:
-                return None
-            sets.append(vectors)
-            continue
-        _, offsets, without, items = column.buffers()
-        if without is not None or items is None or not items.size:
-            return None
-        values = column.values
-        begin = values.offset * direct.dtype.itemsize
-        where = np.frombuffer(offsets, np.int32, data.num_rows + 1, column.offset * 4)
-        sets.append((where, np.frombuffer(items, direct.dtype, len(values), begin)))
-    return sets
+    return Reader([(one.number, one.dtype, one.width) for one in (*direct, *wides)])
 
 
 def wide_of(direct: Direct, offsets: Any, values: Any) -> SetColumn | ArrayColumn:
-    """A wide column of what `set_views` gives, as the kernels take it with whole tables."""
-    if direct.width >= 0:
+    """A wide column of what a `Reader` gives, as the kernels take it with whole tables."""
+    if direct.width != LISTS:
         return ArrayColumn(offsets, values)
     first, last = offsets[0], offsets[-1]
     starts = offsets.astype(np.int64)
     return SetColumn(starts - first if first else starts, values[first:last].astype(np.int64))
-
-
-def _vectors(column: Any, direct: Direct) -> tuple[Any, Any] | None:
-    values = column.values
-    if values.null_count:
-        return None
-    count = len(column) * direct.width
-    begin = (values.offset + column.offset * direct.width) * direct.dtype.itemsize
-    numbers = np.frombuffer(values.buffers()[1], direct.dtype, count, begin)
-    if direct.dtype.kind == "f" and has_nan(numbers):
-        return None
-    return np.arange(0, count + 1, direct.width), numbers
-
-
-def _one(data: pa.Table | pa.RecordBatch, number: int) -> Any:
-    """The array of a column, if it is one and nothing of it is null."""
-    column: Any = data.column(number)
-    if isinstance(column, pa.ChunkedArray):
-        if column.num_chunks != 1:
-            return None
-        column = column.chunk(0)
-    return None if column.null_count else column

@@ -18,7 +18,7 @@ from windjoin.kernels.spec import Bools, Rows
 from windjoin.layout import gatherable_type
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
-from windjoin.plain import direct_columns, direct_sets, set_views, views, wide_of
+from windjoin.plain import direct_columns, direct_sets, reader, wide_of
 from windjoin.times import TimeColumn
 from windjoin.wides import wide_column
 
@@ -52,6 +52,7 @@ class StreamRows:
         self.require(used)
         self._direct = direct_columns(time, plan, schema)
         self._sets = direct_sets(plan, schema)
+        self._reader = reader(self._direct, self._sets)
 
     def prepare(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared:
         """Times, operands and keys of the rows of ``data``; ``first_row`` is for messages."""
@@ -80,7 +81,8 @@ class StreamRows:
             if ok is not None:
                 usable = ok if usable is None else usable & ok
         arrays = [array for array, _ in encoded]
-        rows = Rows(ticks, *self._split(arrays), [column for column, _ in wides], usable=usable)
+        _, columns, keys, made = self._split([ticks, *arrays, *(column for column, _ in wides)])
+        rows = Rows(ticks, columns, keys, made, usable=usable)
         return Prepared(rows, None if timed is None else ~timed)
 
     def require(self, names: Iterable[str]) -> None:
@@ -90,28 +92,21 @@ class StreamRows:
 
     def _as_they_lie(self, data: pa.Table | pa.RecordBatch) -> Rows | None:
         """Rows of the schema that need no second look; None if these do."""
-        if self._direct is None or self._sets is None:
+        found = None if self._reader is None else self._reader.read(data)
+        if found is None:
             return None
-        arrays = views(data, self._direct)
-        sets = None if arrays is None else set_views(data, self._sets)
-        if arrays is None or sets is None:
-            return None
-        wides = [
-            wide_of(direct, *parts) for direct, parts in zip(self._sets, sets, strict=True)
-        ]
-        return Rows(arrays[0], *self._split(arrays[1:]), wides)
+        time, columns, keys, parts = self._split(found)
+        wides = [wide_of(d, *part) for d, part in zip(self._sets or [], parts, strict=True)]
+        return Rows(time, columns, keys, wides)
 
     def plain(self, data: Any) -> tuple[Any, list[Any], list[Any], list[Any]] | None:
         """Time, operands, keys and sets of a table in its own memory; None if it needs more."""
-        if self._direct is None or self._sets is None or not isinstance(data, pa.Table):
+        if self._reader is None or not isinstance(data, pa.Table):
             return None
         if not self._schema.equals(data.schema):
             return None
-        arrays = views(data, self._direct)
-        if arrays is None:
-            return None
-        sets = set_views(data, self._sets)
-        return None if sets is None else (arrays[0], *self._split(arrays[1:]), sets)
+        found = self._reader.read(data)
+        return None if found is None else self._split(found)
 
     def plain_columns(self) -> list[tuple[str, np.dtype[Any]]] | None:
         """Time, operands and keys with their dtypes, if they are int64 or float64 as they lie."""
@@ -122,10 +117,11 @@ class StreamRows:
             return None
         return [(f.name, direct.dtype) for f, direct in zip(fields, self._direct, strict=True)]
 
-    def _split(self, arrays: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Operand columns and keys."""
-        count = len(self._columns)
-        return arrays[:count], arrays[count:]
+    def _split(self, arrays: list[Any]) -> tuple[Any, list[Any], list[Any], list[Any]]:
+        """Time, operand columns, keys and wide columns."""
+        keys = 1 + len(self._columns)
+        wides = keys + len(self._keys)
+        return arrays[0], arrays[1:keys], arrays[keys:wides], arrays[wides:]
 
     @staticmethod
     def _encode(

@@ -138,9 +138,7 @@ def _join(
     return rows, BatchRun(bound, found, rejected, counts, cluster)
 
 
-def _bound(
-    query: Query, schemas: Mapping[str, pa.Schema]
-) -> tuple[BoundQuery, batch.Run | None]:
+def _bound(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[BoundQuery, batch.Run | None]:
     """The query bound to its tables' schemas; with the last run if that was bound to the same."""
     for last in query.last:
         if last.bound.fits(schemas):

@@ -113,8 +113,9 @@ def kinds() -> tuple[type[Access], ...]:
     from windjoin.kernels.equality import Equality
     from windjoin.kernels.images import Images
     from windjoin.kernels.inequality import Inequality
+    from windjoin.kernels.items import Items
     from windjoin.kernels.scan import Scan
     from windjoin.kernels.sets import Sets
     from windjoin.kernels.vectors import Vectors
 
-    return (Equality, Band, Boxes, Inequality, Calls, Sets, Vectors, Images, Scan)
+    return (Equality, Band, Boxes, Inequality, Calls, Items, Sets, Vectors, Images, Scan)

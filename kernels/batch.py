@@ -16,7 +16,7 @@ from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.records import Records, encode_wides, slice_wide, take_bytes, take_wide
 from windjoin.kernels.side import Table
-from windjoin.kernels.similarity import sampled_shares
+from windjoin.kernels.similarity import with_sampled
 from windjoin.kernels.spec import (
     F64,
     I64,
@@ -130,8 +130,7 @@ def _plan_serves(spec: JoinSpec, seen: Statistics, sizes: tuple[int, ...]) -> bo
 
 def _statistics(spec: JoinSpec, streams: Sequence[Sorted]) -> Statistics:
     found = measure(spec, [Rows(stream.time, stream.columns, stream.keys) for stream in streams])
-    shares = sampled_shares(spec, [stream.wides for stream in streams])
-    return replace(found, selectivity=found.selectivity | shares)
+    return with_sampled(found, spec, [stream.wides for stream in streams])
 
 
 def _nearest(

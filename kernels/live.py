@@ -49,7 +49,7 @@ class LiveJoin:
         self.pipelines: list[Pipeline] = []
         self.replanned = 0  # how often orders or indexes have been chosen anew
         self._done = [(0, 0)] * len(spec.streams)  # by pipelines that are gone, as in `done_by`
-        self._look_at = FIRST_LOOK
+        self._looked_at, self._look_at = 0, FIRST_LOOK  # rows that had come, and are to come
         self._spaces: dict[int, KeySpace] = {}
         for stream in spec.streams:
             for kind, space in zip(stream.keys, stream.spaces, strict=True):
@@ -108,13 +108,17 @@ class LiveJoin:
     def _look(self) -> None:
         """Choose orders and indexes anew if what the windows hold makes others much cheaper."""
         rows = sum(counts.rows_in for counts in self.counts)
-        if rows < self._look_at:
+        if rows < self._look_at and not (rows > self._looked_at + FIRST_LOOK and self._misfits()):
             return
-        self._look_at = next_look(rows)
+        self._looked_at, self._look_at = rows, next_look(rows)
         better = better_orders(self.spec, seen(self.spec, self.windows), self.orders)
         if better is not None:
             self._follow(better)
             self.replanned += 1
+
+    def _misfits(self) -> bool:
+        """Whether rows have become other than those an index was chosen for."""
+        return any(index.misfit for window in self.windows for index in window.indexes.values())
 
     @property
     def nbytes(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from windjoin.kernels.order import Order, best_order, cost_of
-from windjoin.kernels.similarity import sampled_shares
+from windjoin.kernels.similarity import with_sampled
 from windjoin.kernels.spec import JoinSpec, Rows
 from windjoin.kernels.statistics import SAMPLE_ROWS, Statistics, measure
 from windjoin.kernels.window import LONG_AGO, Window
@@ -43,8 +43,7 @@ def seen(spec: JoinSpec, windows: Sequence[Window]) -> Statistics:
         rates.append(len(window) * len(usable) / max(count, 1) / max(span, 1))
     sizes = tuple(len(window) for window in windows)
     found = measure(spec, samples)
-    shares = found.selectivity | sampled_shares(spec, wides)
-    return replace(found, rows=sizes, rates=tuple(rates), selectivity=shares)
+    return with_sampled(replace(found, rows=sizes, rates=tuple(rates)), spec, wides)
 
 
 def better_orders(

@@ -59,7 +59,11 @@ class Sets(Alike):
         return SetBitmaps(self.weighted)
 
 
-def _index_of(p: Similarity) -> str | None:
-    """The index of sets if rows without a common item can never pass."""
+def asks_for_common_items(p: Similarity) -> bool:
+    """Whether rows without a common item can never pass."""
     above = (p.operator == ">" and p.threshold >= 0) or (p.operator == ">=" and p.threshold > 0)
-    return Sets.name if above and p.measure in MEASURES else None
+    return above and p.measure in MEASURES
+
+
+def _index_of(p: Similarity) -> str | None:
+    return Sets.name if asks_for_common_items(p) else None

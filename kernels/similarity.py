@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from windjoin.kernels.spec import (
     Wide,
     WideSpec,
 )
+from windjoin.kernels.statistics import Items, Statistics
 from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.blocks import GroupAsker
 from windjoin.pyx.column import ColumnView
@@ -33,6 +34,8 @@ from windjoin.pyx.measures import MeasureFilter, measure_pairs
 SAMPLE_ROWS = 48  # of each stream; all pairs of them are measured
 FEW_SAMPLE_ROWS = 32  # where two streams have so few rows that joining them takes no longer
 FEW_ROWS = 2048
+FEW_ITEMS = 2.0  # on average; sets that have more are not looked up item by item
+SET_MEASURES = ("overlap", "jaccard", "containment", "cosine_sets")
 COMPARE: dict[str, Callable[[F64, float], NDArray[np.bool_]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "==": operator.eq, "!=": operator.ne,
@@ -88,25 +91,50 @@ def _wide_spec(column: SetColumn | ArrayColumn) -> WideSpec:
     return WideSpec("set" if column.weights is None else "weighted", items, 0)
 
 
-def sampled_shares(spec: JoinSpec, records: Sequence[Sequence[Records]]) -> dict[int, float]:
-    """By id of each similarity, the share of pairs of evenly spread rows that pass it."""
-    shares = {}
+def with_sampled(
+    found: Statistics, spec: JoinSpec, records: Sequence[Sequence[Records]]
+) -> Statistics:
+    """``found`` and, of pairs of evenly spread rows, the shares that pass each similarity."""
+    shares, items = {}, {}
     for p in spec.predicates:
-        if not isinstance(p, Similarity):
-            continue
-        left, right = (records[side.stream][side.column] for side in (p.left, p.right))
-        few = max(len(left.start), len(right.start)) <= FEW_ROWS
-        most = FEW_SAMPLE_ROWS if few else SAMPLE_ROWS
-        at = [_spread(len(one.start), most) for one in (left, right)]
-        pairs = np.tile(at[0], len(at[1])), np.repeat(at[1], len(at[0]))
-        if len(pairs[0]):
-            doubles = spec.streams[p.left.stream].wides[p.left.column].form == "float64"
-            views = [(ColumnView(one.start, 0), ColumnView(one.length, 0)) for one in (left, right)]
-            asked_for = (p.measure, doubles, False, "<=", 0.0)
-            values = measure_pairs(asked_for, views[0], views[1], pairs[0], pairs[1])
-            hits = int(COMPARE[p.operator](values, p.threshold).sum())
-            shares[id(p)] = max(hits, 0.5) / len(values)
-    return shares
+        if isinstance(p, Similarity):
+            left, right = (records[side.stream][side.column] for side in (p.left, p.right))
+            pairs = _pairs(left, right)
+            if len(pairs[0]):
+                values = _measured(spec, p, p.measure, pairs, (left, right))
+                hits = int(COMPARE[p.operator](values, p.threshold).sum())
+                shares[id(p)] = max(hits, 0.5) / len(values)
+                if p.measure in SET_MEASURES:
+                    items[id(p)] = _items(spec, p, pairs, (left, right))
+    return replace(found, selectivity=found.selectivity | shares, items=items)
+
+
+def _measured(
+    spec: JoinSpec, p: Similarity, measure: str, pairs: tuple[I64, I64], sides: Sequence[Records]
+) -> F64:
+    doubles = spec.streams[p.left.stream].wides[p.left.column].form == "float64"
+    left, right = ((ColumnView(one.start, 0), ColumnView(one.length, 0)) for one in sides)
+    return measure_pairs((measure, doubles, False, "<=", 0.0), left, right, *pairs)
+
+
+def _items(
+    spec: JoinSpec, p: Similarity, pairs: tuple[I64, I64], sides: tuple[Records, Records]
+) -> Items:
+    """How many items sets have; what is in common only if they have few."""
+    lengths = [one.length[rows] for one, rows in zip(sides, pairs, strict=True)]
+    left, right = (float(length.mean()) for length in lengths)
+    alone = all(bool((length <= 1).all()) for length in lengths)
+    if max(left, right) > FEW_ITEMS:
+        return Items(left, right, min(left, right), alone)
+    common = _measured(spec, p, "overlap", pairs, sides).sum()
+    return Items(left, right, max(float(common), 0.5) / len(pairs[0]), alone)
+
+
+def _pairs(left: Records, right: Records) -> tuple[I64, I64]:
+    few = max(len(left.start), len(right.start)) <= FEW_ROWS
+    most = FEW_SAMPLE_ROWS if few else SAMPLE_ROWS
+    at = [_spread(len(one.start), most) for one in (left, right)]
+    return np.tile(at[0], len(at[1])), np.repeat(at[1], len(at[0]))
 
 
 def _spread(rows: int, most: int) -> I64:

@@ -40,6 +40,16 @@ UNSEEN = {
 
 
 @dataclass(frozen=True)
+class Items:
+    """Of the sets that a similarity compares: items on average, and what two have in common."""
+
+    left: float
+    right: float
+    common: float
+    alone: bool  # no set seen has more than one
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Rates in rows per time unit, and the share of pairs each predicate lets pass."""
 
@@ -47,6 +57,7 @@ class Statistics:
     rates: tuple[float, ...]
     selectivity: dict[int, float]  # by id of the predicate
     joint: dict[frozenset[int], float] = field(default_factory=dict)  # of several at once
+    items: dict[int, Items] = field(default_factory=dict)  # by id of similarities of sets
 
     def share(self, predicate: Predicate) -> float:
         """Share of pairs inside the windows that ``predicate`` lets pass."""

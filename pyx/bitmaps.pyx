@@ -211,7 +211,7 @@ cdef class SetBitmaps(BlockIndex):
         return self._outgrown() or self.since >= LOOK_EVERY
 
     cdef bint _outgrown(self) noexcept nogil:
-        """Whether there are more items than lanes, and not yet enough that are meant to be shared."""
+        """Whether there are more items than lanes, not yet enough of them to share any."""
         return not self.lanes.sharing and self.lanes.n_own < self.codes
 
     cdef int _fade(self) except -1:
@@ -237,7 +237,7 @@ cdef class SetBitmaps(BlockIndex):
     cdef object _most_popular(self):
         """The OWN codes that came most often lately; a histogram, as most came equally often."""
         counts = np.minimum(self.counts, MOST_TOLD_APART)
-        above = np.cumsum(np.bincount(counts)[::-1])  # codes that came most often, or once less, ...
+        above = np.cumsum(np.bincount(counts)[::-1])  # codes by least count
         least = len(above) - 1 - np.searchsorted(above, OWN)
         more = np.flatnonzero(counts > least)
         return np.concatenate([more, np.flatnonzero(counts == least)[: OWN - len(more)]])

@@ -52,6 +52,11 @@ cdef class Index:
         return ""
 
     @property
+    def misfit(self):
+        """Whether the rows that come lately are not what it is good for."""
+        return False
+
+    @property
     def n_keys(self):
         """Keys of its own that only a sweep makes free again."""
         return 0

@@ -1,0 +1,22 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import disjoint_base
+from windjoin.pyx.lists import KeyLists
+
+@disjoint_base
+class ItemLists(KeyLists):
+    @staticmethod
+    def of_sets(
+        records: tuple[NDArray[np.int64], NDArray[np.int32]],  # starts and lengths
+        times: NDArray[np.int64],
+        first: int = 0,
+    ) -> ItemLists: ...
+    @property
+    def learned_text(self) -> str: ...
+    @property
+    def misfit(self) -> bool: ...
+    def insert(self, records: Any, times: NDArray[np.int64], rows: NDArray[np.int64]) -> None: ...
+    def expire(self, horizon: int) -> None: ...
+    def sweep(self) -> bytes: ...
