@@ -45,13 +45,26 @@ class Line:
     drift: float
 
 
+def as_numpy(arrow: pa.DataType) -> bool:
+    """Whether a column is an array or a matrix of NumPy."""
+    vectors = pa.types.is_fixed_size_list(arrow) and pa.types.is_floating(arrow.value_type)
+    return pa.types.is_primitive(arrow) or vectors
+
+
+def in_numpy(column: pa.ChunkedArray) -> Any:
+    """The column as such."""
+    if pa.types.is_primitive(column.type):
+        return np.asarray(column)
+    return column.chunk(0).flatten().to_numpy().reshape(-1, column.type.list_size)
+
+
 def pushes(workload: Workload, tables: list[pa.Table], size: int) -> Pushes:
     """Cut all streams into pushes, as many as there is time for."""
     names = letters(workload.streams)
-    plain = all(pa.types.is_primitive(field.type) for field in tables[0].schema)
+    plain = all(map(as_numpy, tables[0].schema.types))
     sources: list[Any] = tables
     if plain:
-        sources = [{c: np.asarray(t[c]) for c in t.column_names} for t in tables]
+        sources = [{c: in_numpy(t[c]) for c in t.column_names} for t in tables]
     rows = min(tables[0].num_rows, MOST_PUSHES // len(names) * size)
     return [
         (name, {c: v[start : start + size] for c, v in source.items()} if plain

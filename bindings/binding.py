@@ -20,6 +20,8 @@ from windjoin.rows import Prepared, StreamRows
 from windjoin.times import Clock, clock_of, time_column, window_ticks
 from windjoin.watermarks import promise_ticks
 
+PlainColumns = tuple[list[tuple[str, np.dtype[Any]]], list[tuple[str, np.dtype[Any], int]]]
+
 __all__ = ["BoundQuery", "Prepared"]
 
 
@@ -122,11 +124,13 @@ class BoundQuery:
         for stream, names in zip(self._streams, columns, strict=True):
             stream.require(names)
 
-    def plain_columns(self, stream: int) -> list[tuple[str, np.dtype[Any]]] | None:
-        """Time, operands and keys of stream number ``stream`` with their dtypes, if the kernels
-        take them as they lie in NumPy arrays of plain numbers; else None.
+    def plain_columns(self, stream: int) -> PlainColumns | None:
+        """Time, operands and keys of stream number ``stream`` with their dtypes, and its vectors
+        with their widths, if the kernels take them as they lie in NumPy arrays; else None.
         """
-        return self._streams[stream].plain_columns()
+        columns = self._streams[stream].plain_columns()
+        vectors = self._streams[stream].plain_vectors()
+        return None if columns is None or vectors is None else (columns, vectors)
 
     def plain(self, stream: int) -> Callable[[Any], Any]:
         """A function that gives the rows of a table of stream number ``stream`` without a copy.

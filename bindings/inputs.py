@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from windjoin.errors import InputError, WindjoinError
 from windjoin.layout import gatherable
@@ -19,7 +20,8 @@ def as_table(source: Any, stream: str) -> pa.Table:
     """``source`` as a table; ``stream`` is for messages.
 
     Takes pyarrow tables, batches, lists of batches and readers; anything with
-    ``__arrow_c_stream__``; dictionaries of columns; paths to Parquet, Arrow, Feather, CSV and
+    ``__arrow_c_stream__``; dictionaries of columns (a matrix of NumPy holds a vector in each row);
+    paths to Parquet, Arrow, Feather, CSV and
     JSON-lines files, or to a folder of Parquet files.  A named pandas index becomes a column;
     string views (polars) become large strings.
 
@@ -49,7 +51,8 @@ def _converted(source: Any, stream: str) -> pa.Table:
     if isinstance(source, (str, Path)):
         return _read(Path(source), stream)
     if isinstance(source, Mapping):
-        return pa.table(_equally_long(dict(source), stream))
+        columns = {name: _column(values) for name, values in source.items()}
+        return pa.table(_equally_long(columns, stream))
     if isinstance(source, list) and source and isinstance(source[0], pa.RecordBatch):
         return pa.Table.from_batches(source)
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "index"):
@@ -60,6 +63,13 @@ def _converted(source: Any, stream: str) -> pa.Table:
         return pa.Table.from_batches([pa.record_batch(source)])
     lazy = "; call .collect() on it first" if hasattr(source, "collect") else ""
     raise InputError(f"stream {stream!r}: {type(source).__name__} is not a table{lazy or _TABLES}")
+
+
+def _column(values: Any) -> Any:
+    """A matrix is a column of vectors, one in each row."""
+    if not isinstance(values, np.ndarray) or values.ndim != 2 or not values.shape[1]:
+        return values
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
 
 
 def _equally_long(columns: dict[str, Any], stream: str) -> dict[str, Any]:

@@ -110,12 +110,19 @@ class StreamRows:
 
     def plain_columns(self) -> list[tuple[str, np.dtype[Any]]] | None:
         """Time, operands and keys with their dtypes, if they are int64 or float64 as they lie."""
-        if self._direct is None or self._wides:
+        if self._direct is None:
             return None
         fields = [self._schema.field(direct.number) for direct in self._direct]
         if not all(pat.is_int64(field.type) or pat.is_float64(field.type) for field in fields):
             return None
         return [(f.name, direct.dtype) for f, direct in zip(fields, self._direct, strict=True)]
+
+    def plain_vectors(self) -> list[tuple[str, np.dtype[Any], int]] | None:
+        """Wide columns with dtype and width, if all are vectors of one length as they lie."""
+        wides = self._sets
+        if wides is None or any(direct.width < 0 for direct in wides):
+            return None
+        return [(self._schema.field(one.number).name, one.dtype, one.width) for one in wides]
 
     def _split(self, arrays: list[Any]) -> tuple[Any, list[Any], list[Any], list[Any]]:
         """Time, operand columns, keys and wide columns."""

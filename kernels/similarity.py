@@ -206,7 +206,8 @@ def group_cost(
     candidates, cost = situation.window_rows, per_bit * situation.window_rows
     for p in predicates:
         stream = wide_sides(p, situation.target)[0].stream
-        asking = situation.statistics.rows[stream] or situation.partials
+        started = stream == situation.bound[0]  # by a row of a push, where no rows are counted
+        asking = situation.statistics.rows[stream] or (1.0 if started else situation.partials)
         candidates *= situation.statistics.share(p)
         again = min(1.0, asking / max(situation.partials, 1.0))
         cost += per_row * situation.window_rows * again

@@ -42,8 +42,14 @@ cdef extern from "groups.h" nogil:
         Bits *bits
         uint64_t *some
         int32_t *slot
+        int64_t list_room
+        int32_t *list
+    ctypedef struct Others:
+        int64_t room
+        uint64_t *word
     ctypedef struct Group:
         int64_t n_parts
+        Others *others
         Part part[4]
 
 

@@ -45,6 +45,10 @@ cdef class GroupAsker(Asker):
             if part.answers == NULL or part.slot == NULL:
                 out_of_memory(b"answers", MOST_ANSWERS)
             set_measure(&part.measure, asked[0], asked[1], asked[2])
+        if self.group.n_parts > 1:
+            self.group.others = <Others *>calloc(1, sizeof(Others))
+            if self.group.others == NULL:
+                out_of_memory(b"answers", 1)
 
     @property
     def nbytes(self):
@@ -54,7 +58,9 @@ cdef class GroupAsker(Asker):
         for k in range(self.group.n_parts):
             part = self.group.part + k
             total += MOST_ANSWERS * sizeof(Answer) + ANSWER_SLOTS * sizeof(int32_t)
-            total += part.room * (sizeof(Bits))
+            total += part.room * sizeof(Bits) + part.list_room * sizeof(int32_t)
+        if self.group.others != NULL:
+            total += self.group.others.room * sizeof(Bits)
         return total
 
     def __dealloc__(self):
@@ -65,6 +71,10 @@ cdef class GroupAsker(Asker):
                 free(self.group.part[k].bits)
                 free(self.group.part[k].some)
                 free(self.group.part[k].slot)
+                free(self.group.part[k].list)
+            if self.group.others != NULL:
+                free(self.group.others.word)
+            free(self.group.others)
         free(self.group)
 
 

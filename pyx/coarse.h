@@ -21,7 +21,7 @@ typedef struct {
     double residual; /* greatest e(y) */
     double length;   /* greatest |y| */
     Bits loose;      /* rows whose rounding says nothing */
-    int32_t own[BLOCK_ROWS]; /* what is taken off twice the product: the square of a distance's row */
+    int32_t own[BLOCK_ROWS]; /* what is taken off the product: half the square of a distance's row */
 } CoarseBlock;
 
 /* What was seen of components so far. */
@@ -106,7 +106,7 @@ static inline Rounded round_vector(const float *values, int64_t width, double sc
 static inline void coarse_put(CoarseBlock *block, int squared, const float *values, int64_t width,
                               uint8_t *part, int64_t at) {
     Rounded row = round_vector(values, width, block->scale, 128, part + 4 * (at & 31), 32 * 4);
-    block->own[at] = squared ? (int32_t)row.square : 0;
+    block->own[at] = squared ? (int32_t)(row.square >> 1) : 0;
     if (row.residual > .6 * block->scale * sqrt((double)width)) { /* something did not fit */
         block->loose.word[at >> 6] |= (uint64_t)1 << (at & 63);
         return;
@@ -133,7 +133,8 @@ static inline int32_t as_limit(double value) {
     return value >= INT32_MAX ? INT32_MAX : value <= INT32_MIN ? INT32_MIN : (int32_t)value;
 }
 
-/* Twice the product of bytes, less `own`, from which on a row of a block is near for sure, or may be. */
+/* The product of bytes, less `own`, from which on a row of a block is near for sure, or may be.  Two
+ * more and two less: limits are cut to integers, and so is half a square. */
 static inline void coarse_limits(CoarsePack *pack, const CoarseBlock *block, int distance, double threshold,
                                  int64_t p) {
     const double s = block->scale;
@@ -142,9 +143,9 @@ static inline void coarse_limits(CoarsePack *pack, const CoarseBlock *block, int
         double open = (pack->residual[p] + block->residual) * (1 + 1e-9);
         double inner = (threshold * (1 - 1e-9) - open) / s, outer = (threshold * (1 + 1e-9) + open) / s;
         double base = (double)(pack->square[p] + pack->shift[p]);
-        sure = inner > 0 ? base - inner * inner * (1 - 1e-12) : INT32_MAX;
+        sure = inner > 0 ? base - inner * inner * (1 - 1e-12) : INFINITY;
         maybe = base - outer * outer * (1 + 1e-12);
-        if (threshold < 0) sure = maybe = INT32_MAX;
+        if (threshold < 0) sure = maybe = INFINITY;
     } else {
         double rounded = pack->length[p] + pack->residual[p]; /* at least s|q(x)| */
         double open = rounded * block->residual + pack->residual[p] * block->length;
@@ -152,9 +153,9 @@ static inline void coarse_limits(CoarsePack *pack, const CoarseBlock *block, int
         sure = 2 * (threshold + open) / (s * s) + (double)pack->shift[p];
         maybe = 2 * (threshold - open) / (s * s) + (double)pack->shift[p];
     }
-    if (!(fabs(threshold) < 1e15)) sure = INT32_MAX, maybe = INT32_MIN;
-    pack->sure[p] = as_limit(ceil(sure) + 1);
-    pack->maybe[p] = as_limit(floor(maybe) - 1);
+    if (!(fabs(threshold) < 1e15)) sure = INFINITY, maybe = -INFINITY;
+    pack->sure[p] = as_limit(.5 * sure + 2);
+    pack->maybe[p] = as_limit(.5 * maybe - 2);
 }
 
 #ifdef WINDJOIN_X86
@@ -170,14 +171,18 @@ static inline int has_coarse(void) {
 /* The intrinsic copies the sum before and after, in every compiler that was tried. */
 #define ADD_PRODUCTS(sum, rows, four) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(rows), "v"(four))
 
-/* A pack against 32 rows; how many pairs of those that fit are left open. */
+/* A pack against 32 rows, which have word number `at` of its bits; how many pairs are left open of
+ * those that fit. */
 #define COARSE_TILE(name, PROBES)                                                                    \
     TARGET_VNNI static int name(int64_t quads, const CoarsePack *pack, const uint8_t *rows,          \
-                                const int32_t *own, uint32_t loose, uint32_t fits, uint32_t *sure,   \
-                                uint32_t *maybe) {                                                   \
+                                const int32_t *own, uint32_t loose, uint32_t fits, int64_t at,       \
+                                Bits *sure, Bits *maybe) {                                           \
+        const __m512i none = _mm512_setzero_si512();                                                 \
         __m512i low[PROBES], high[PROBES];                                                           \
         int open = 0;                                                                                \
-        UNROLLED for (int p = 0; p < PROBES; p++) low[p] = high[p] = _mm512_setzero_si512();         \
+        low[0] = _mm512_sub_epi32(none, _mm512_loadu_si512(own));                                    \
+        high[0] = _mm512_sub_epi32(none, _mm512_loadu_si512(own + 16));                              \
+        UNROLLED for (int p = 1; p < PROBES; p++) low[p] = low[0], high[p] = high[0];                \
         for (int64_t k = 0; k < quads; k++) {                                                        \
             const int8_t *asking = pack->bytes + k * 4 * PROBES;                                     \
             __m512i x = _mm512_loadu_si512(rows + k * 128), y = _mm512_loadu_si512(rows + k * 128 + 64); \
@@ -189,16 +194,14 @@ static inline int has_coarse(void) {
                 ADD_PRODUCTS(high[p], y, z);                                                         \
             }                                                                                        \
         }                                                                                            \
-        __m512i off = _mm512_loadu_si512(own), more = _mm512_loadu_si512(own + 16);                  \
         UNROLLED for (int p = 0; p < PROBES; p++) {                                                  \
-            __m512i a = _mm512_sub_epi32(_mm512_slli_epi32(low[p], 1), off);                         \
-            __m512i b = _mm512_sub_epi32(_mm512_slli_epi32(high[p], 1), more);                       \
             __m512i s = _mm512_set1_epi32(pack->sure[p]), m = _mm512_set1_epi32(pack->maybe[p]);     \
-            sure[p] = _mm512_cmpge_epi32_mask(a, s) | (uint32_t)_mm512_cmpge_epi32_mask(b, s) << 16; \
-            maybe[p] = _mm512_cmpge_epi32_mask(a, m) | (uint32_t)_mm512_cmpge_epi32_mask(b, m) << 16; \
-            sure[p] &= ~loose;                                                                       \
-            maybe[p] |= loose;                                                                       \
-            open += __builtin_popcount(maybe[p] & ~sure[p] & fits);                                  \
+            uint32_t does = _mm512_cmpge_epi32_mask(low[p], s) | (uint32_t)_mm512_cmpge_epi32_mask(high[p], s) << 16; \
+            uint32_t may = _mm512_cmpge_epi32_mask(low[p], m) | (uint32_t)_mm512_cmpge_epi32_mask(high[p], m) << 16; \
+            if (loose) does &= ~loose, may |= loose;                                                 \
+            open += __builtin_popcount(may & ~does & fits);                                          \
+            memcpy((char *)(sure + p) + 4 * at, &does, 4);                                           \
+            memcpy((char *)(maybe + p) + 4 * at, &may, 4);                                           \
         }                                                                                            \
         return open;                                                                                 \
     }
@@ -209,15 +212,16 @@ COARSE_TILE(coarse_tile_12, 12)
 
 static inline int64_t coarse_size(int64_t n) { return n == 1 ? 1 : n <= 4 ? 4 : MOST_PACK; }
 
-/* Which of 32 rows are near to each of the pack, for sure or maybe; how many are left open. */
+/* Which of 32 rows, word number `at` of the bits, are near to each of the pack, for sure or maybe; how
+ * many are left open. */
 static inline int coarse_tile(int64_t quads, const CoarsePack *pack, const uint8_t *rows, const int32_t *own,
-                              uint32_t loose, uint32_t fits, uint32_t *sure, uint32_t *maybe) {
+                              uint32_t loose, uint32_t fits, int64_t at, Bits *sure, Bits *maybe) {
 #ifdef WINDJOIN_X86
-    if (pack->n == 1) return coarse_tile_1(quads, pack, rows, own, loose, fits, sure, maybe);
-    if (pack->n == 4) return coarse_tile_4(quads, pack, rows, own, loose, fits, sure, maybe);
-    return coarse_tile_12(quads, pack, rows, own, loose, fits, sure, maybe);
+    if (pack->n == 1) return coarse_tile_1(quads, pack, rows, own, loose, fits, at, sure, maybe);
+    if (pack->n == 4) return coarse_tile_4(quads, pack, rows, own, loose, fits, at, sure, maybe);
+    return coarse_tile_12(quads, pack, rows, own, loose, fits, at, sure, maybe);
 #else
-    (void)quads, (void)pack, (void)rows, (void)own, (void)loose, (void)fits, (void)sure, (void)maybe;
+    (void)quads, (void)pack, (void)rows, (void)own, (void)loose, (void)fits, (void)at, (void)sure, (void)maybe;
     return 0;
 #endif
 }

@@ -46,7 +46,7 @@ class Feed:
         time: NDArray[np.int64],
         columns: list[Any],  # int64 or float64 arrays
         keys: list[Any],  # int64 arrays
-        wides: list[Any],  # (offsets, items), of int32 or int64
+        wides: list[Any],  # (offsets, items), of int32 or int64; or (None, matrix)
     ) -> list[NDArray[np.int64]] | None: ...
 
 @disjoint_base
@@ -62,7 +62,10 @@ class Entrance:
         number: int,
         turn: Turn,
         names: Sequence[str],
-        columns: Sequence[tuple[str, np.dtype[Any]]] | None,
+        columns: tuple[
+            Sequence[tuple[str, np.dtype[Any]]], Sequence[tuple[str, np.dtype[Any], int]]
+        ]
+        | None,
         n_operands: int,
         plain: Any,  # a function of a table
     ) -> None: ...

@@ -4,6 +4,7 @@ Rows with nothing null, in time order and not late are encoded, joined, stored a
 one go, without Python in between.  Whatever else comes is left to ``kernels.live``, which does the
 same step by step.
 """
+cimport cython
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t
@@ -18,7 +19,7 @@ from windjoin.pyx.index cimport (
 from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.output cimport Output, Runner
 
-from windjoin.pyx.records import array_rows, set_rows
+from windjoin.pyx.records import array_rows, set_rows, vector_rows
 
 cnp.import_array()
 
@@ -38,8 +39,6 @@ cdef enum Needs:  # of an index, to take rows
     WIDE
 
 cdef dict NEEDS = {"nothing": NOTHING, "keys": KEYS, "column": COLUMN, "wide": WIDE}
-cdef list NO_WIDES = []
-
 
 cdef struct Arrived:
     int64_t n
@@ -204,7 +203,7 @@ cdef class Feed:
     def push(self, time, list columns, list keys, list wides):
         """Rows of every stream in each result; None if these rows must go the long way.
 
-        wides: (offsets, items) of every column of sets or vectors
+        wides: (offsets, items) of every column of sets or vectors; (None, matrix) of vectors
         """
         return self.out.finish() if self.take_arrays(time, columns, keys, wides) else None
 
@@ -297,7 +296,9 @@ cdef class Feed:
         """Starts and lengths of the rows of every wide column."""
         cdef list stored = []
         for (space, rings), (offsets, items) in zip(self.own.wides, wides, strict=True):
-            if space is None:
+            if offsets is None:
+                starts, lengths, content = vector_rows(items)
+            elif space is None:
                 starts, lengths, content = array_rows(offsets, items)
             else:
                 starts, lengths, content = set_rows(space, offsets, items)
@@ -410,6 +411,7 @@ cdef class Entrance:
     cdef str time
     cdef list columns  # names of the operands
     cdef list keys
+    cdef list vectors  # (name, number of the dtype, width)
     cdef int types[MOST_COLUMNS]
     cdef int n_columns, n_keys
     cdef int wanted  # columns that a dictionary must have; -1: none would do
@@ -418,7 +420,9 @@ cdef class Entrance:
     def __init__(
         self, list feeds, int number, Turn turn not None, names, columns, int n_operands, plain
     ):
-        """``columns``: (name, dtype) of the time column, the operands and the keys, or None."""
+        """``columns``: (name, dtype) of the time column, the operands and the keys, and (name,
+        dtype, width) of vectors; or None.
+        """
         self.feeds = feeds
         self.number = number
         self.turn = turn
@@ -428,15 +432,17 @@ cdef class Entrance:
         if columns is not None:
             self._expect(columns, n_operands)
 
-    cdef int _expect(self, columns, int n_operands) except -1:
+    cdef int _expect(self, wanted, int n_operands) except -1:
         cdef int k
+        columns, vectors = wanted
+        self.vectors = [(name, dtype.num, width) for name, dtype, width in vectors]
         self.time = columns[0][0]
         self.columns = [name for name, _ in columns[1:1 + n_operands]]
         self.keys = [name for name, _ in columns[1 + n_operands:]]
         self.n_columns, self.n_keys = len(self.columns), len(self.keys)
         for k in range(self.n_columns):
             self.types[k] = columns[1 + k][1].num
-        self.wanted = len({name for name, _ in columns})
+        self.wanted = len({one[0] for one in (*columns, *vectors)})
         return 0
 
     cpdef dict push(self, rows):
@@ -448,13 +454,14 @@ cdef class Entrance:
     cdef dict _push_dict(self, dict rows):
         cdef Arrived arrived
         cdef Feed feed = <Feed>self.feeds[self.number]
-        if self.wanted < 0 or not self._look_at(rows, &arrived):
+        cdef list wides = []
+        if self.wanted < 0 or not self._look_at(rows, &arrived, wides):
             return None
         if len(rows) > self.wanted and not _are_numbers(rows, arrived.n):
             return None
         self.turn.taken = True
         try:
-            return feed.out.finish_named(self.names) if feed.take(&arrived, NO_WIDES) else None
+            return feed.out.finish_named(self.names) if feed.take(&arrived, wides) else None
         finally:
             self.turn.taken = False
 
@@ -470,8 +477,10 @@ cdef class Entrance:
         finally:
             self.turn.taken = False
 
-    cdef bint _look_at(self, dict rows, Arrived *arrived) except -1:
-        """Whether all columns can be read as they lie in memory; where they lie."""
+    cdef bint _look_at(self, dict rows, Arrived *arrived, list wides) except -1:
+        """Whether all columns can be read as they lie in memory; where they lie, vectors in
+        ``wides``.
+        """
         cdef PyObject *array = PyDict_GetItemWithError(rows, self.time)
         cdef int k
         if array == NULL or not _is_plain(<object>array, cnp.NPY_INT64, -1):
@@ -491,6 +500,11 @@ cdef class Entrance:
             if array == NULL or not _is_plain(<object>array, cnp.NPY_INT64, arrived.n):
                 return False
             arrived.key[k] = <const int64_t *>cnp.PyArray_DATA(<object>array)
+        for name, dtype, width in self.vectors:
+            array = PyDict_GetItemWithError(rows, name)
+            if array == NULL or not _is_matrix(<object>array, dtype, arrived.n, width):
+                return False
+            wides.append((None, <object>array))
         return True
 
 
@@ -526,21 +540,41 @@ cdef class Door:
 
 
 cdef bint _are_numbers(dict rows, int64_t length) except -1:
-    """Whether columns that nobody asks for could be read too: vectors of numbers of this length."""
+    """Whether columns that nobody asks for could be read too: numbers, or vectors of them."""
     for array in rows.values():
         if not cnp.PyArray_CheckExact(array) or not cnp.PyArray_ISNUMBER(array):
             return False
-        if cnp.PyArray_NDIM(array) != 1 or cnp.PyArray_DIM(array, 0) != length:
+        if cnp.PyArray_NDIM(array) not in (1, 2) or cnp.PyArray_DIM(array, 0) != length:
+            return False
+        if cnp.PyArray_NDIM(array) == 2 and cnp.PyArray_DIM(array, 1) == 0:
             return False
     return True
 
 
-cdef bint _has_nan(int64_t n, const double *values) noexcept nogil:
+cdef bint _has_nan(int64_t n, const cython.floating *values) noexcept nogil:
     cdef int64_t i
     cdef bint found = False
     for i in range(n):
         found = found | (values[i] != values[i])
     return found
+
+
+cdef bint _is_matrix(array, int dtype, int64_t rows, int64_t width) except -1:
+    """A C-contiguous native matrix of this dtype and shape, without NaN."""
+    if (
+        not cnp.PyArray_CheckExact(array)
+        or cnp.PyArray_NDIM(array) != 2
+        or cnp.PyArray_TYPE(array) != dtype
+        or not cnp.PyArray_ISCARRAY_RO(array)
+        or cnp.PyArray_DIM(array, 0) != rows
+        or cnp.PyArray_DIM(array, 1) != width
+    ):
+        return False
+    if dtype == cnp.NPY_FLOAT64:
+        return not _has_nan(rows * width, <const double *>cnp.PyArray_DATA(array))
+    if dtype == cnp.NPY_FLOAT32:
+        return not _has_nan(rows * width, <const float *>cnp.PyArray_DATA(array))
+    return True
 
 
 cdef bint _is_plain(array, int dtype, int64_t length) noexcept:

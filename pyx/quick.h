@@ -10,31 +10,45 @@
 #define FLOAT_UNIT 5.9604644775390625e-08
 #define DOUBLE_UNIT 1.1102230246251565e-16
 
-#ifdef WINDJOIN_X86
-TARGET_AVX512 static double quick_sum_float(int squared, const float *a, const float *b, int64_t n) {
-    const __m512 none = _mm512_setzero_ps();
-    __m512 sum = none, more = none;
-    for (int64_t k = 0; k < n; k += 32) {
-        __mmask16 first = n - k < 16 ? (__mmask16)((1u << (n - k)) - 1) : 0xffff;
-        int64_t rest = n - k - 16;
-        __mmask16 second = rest <= 0 ? 0 : rest < 16 ? (__mmask16)((1u << rest) - 1) : 0xffff;
-        __m512 d = _mm512_sub_ps(_mm512_maskz_loadu_ps(first, a + k), _mm512_maskz_loadu_ps(first, b + k));
-        __m512 e = _mm512_sub_ps(_mm512_maskz_loadu_ps(second, a + k + 16),
-                                 _mm512_maskz_loadu_ps(second, b + k + 16));
-        sum = squared ? _mm512_fmadd_ps(d, d, sum) : _mm512_add_ps(sum, _mm512_abs_ps(d));
-        more = squared ? _mm512_fmadd_ps(e, e, more) : _mm512_add_ps(more, _mm512_abs_ps(e));
-    }
-    return _mm512_reduce_add_ps(_mm512_add_ps(sum, more));
-}
+#define QUICK_MOST 512 /* pairs that are summed together */
 
-TARGET_AVX512 static double quick_sum_double(int squared, const double *a, const double *b, int64_t n) {
-    __m512d sum = _mm512_setzero_pd();
-    for (int64_t k = 0; k < n; k += 8) {
-        __mmask8 here = n - k < 8 ? (__mmask8)((1u << (n - k)) - 1) : 0xff;
-        __m512d d = _mm512_sub_pd(_mm512_maskz_loadu_pd(here, a + k), _mm512_maskz_loadu_pd(here, b + k));
-        sum = squared ? _mm512_fmadd_pd(d, d, sum) : _mm512_add_pd(sum, _mm512_abs_pd(d));
+/* Pairs of rows of n components each, and their sums. */
+typedef struct {
+    const void *asking[QUICK_MOST], *target[QUICK_MOST];
+    double sum[QUICK_MOST];
+} QuickPairs;
+
+#ifdef WINDJOIN_X86
+/* Four pairs at a time: the additions of one need not wait for those of another. */
+#define QUICK_SUMS(name, type, VECTOR, MASK, LANES, P)                                               \
+    ALWAYS_INLINE TARGET_AVX512 void name(int squared, QuickPairs *pairs, int64_t from, int many, int64_t n) { \
+        VECTOR sum[4];                                                                               \
+        UNROLLED for (int p = 0; p < 4; p++) sum[p] = _mm512_setzero_##P();                          \
+        for (int64_t k = 0; k < n; k += LANES) {                                                     \
+            const MASK here = n - k < LANES ? (MASK)((1u << (n - k)) - 1) : (MASK)((1u << LANES) - 1); \
+            UNROLLED for (int p = 0; p < 4; p++) {                                                   \
+                const type *a = pairs->asking[from + (p < many ? p : 0)];                            \
+                const type *b = pairs->target[from + (p < many ? p : 0)];                            \
+                VECTOR d = _mm512_sub_##P(_mm512_maskz_loadu_##P(here, a + k), _mm512_maskz_loadu_##P(here, b + k)); \
+                sum[p] = squared ? _mm512_fmadd_##P(d, d, sum[p]) : _mm512_add_##P(sum[p], _mm512_abs_##P(d)); \
+            }                                                                                        \
+        }                                                                                            \
+        UNROLLED for (int p = 0; p < 4; p++)                                                         \
+            if (p < many) pairs->sum[from + p] = _mm512_reduce_add_##P(sum[p]);                      \
     }
-    return _mm512_reduce_add_pd(sum);
+QUICK_SUMS(quick_four_float, float, __m512, __mmask16, 16, ps)
+QUICK_SUMS(quick_four_double, double, __m512d, __mmask8, 8, pd)
+
+/* The sums of all pairs. */
+TARGET_AVX512 static void quick_sums(const Measure *m, QuickPairs *pairs, int64_t many, int64_t n) {
+    const int squared = m->measure == L2;
+    for (int64_t k = 0; k < many; k += 4) {
+        const int few = many - k < 4 ? (int)(many - k) : 4;
+        if (m->doubles) quick_four_double(squared, pairs, k, few, n);
+        else if (few < 4) quick_four_float(squared, pairs, k, few, n);
+        else if (squared) quick_four_float(1, pairs, k, 4, n);
+        else quick_four_float(0, pairs, k, 4, n);
+    }
 }
 #endif
 
@@ -53,47 +67,69 @@ static inline QuickLimits quick_limits(const Measure *m, int64_t n) {
     return (QuickLimits){limit * (1 - band), limit * (1 + band)};
 }
 
-/* 1 passes, 0 does not, -1 too close to say. */
-static inline int quick_answer(const Measure *m, const void *a, const void *b, int64_t n) {
-#ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512 && m->threshold >= 0) {
-        int squared = m->measure == L2;
-        double sum = m->doubles ? quick_sum_double(squared, a, b, n) : quick_sum_float(squared, a, b, n);
-        double least = m->doubles ? 1e-280 : 1e-30, most = m->doubles ? 1e280 : 1e30;
-        double limit = squared ? m->threshold * m->threshold : m->threshold;
-        double band = 2 * (n + 8) * (m->doubles ? DOUBLE_UNIT : FLOAT_UNIT);
-        if (sum >= most || limit >= most || limit <= least || isnan(sum) || band > 0.1) return -1;
-        int near = m->operation == BELOW || m->operation == UP_TO;
-        int far = m->operation == ABOVE || m->operation == FROM;
-        if (sum < limit * (1 - band) && (near || far)) return near;
-        if (sum > limit * (1 + band) && (near || far)) return far;
-    }
-#else
-    (void)m, (void)a, (void)b, (void)n;
-#endif
-    return -1;
+/* Whether sums say anything about a measure: of L2 and L1, on the processors that sum quickly. */
+static inline int has_quick(const Measure *m) {
+    const int ordered = m->operation != EXACTLY && m->operation != OTHER_THAN;
+    return isa_level() == ISA_AVX512 && ordered && (m->measure == L2 || m->measure == L1);
 }
 
-/* Whether two rows pass: by a quick estimate if that is clear, else by the exact value. */
+/* Whether two rows pass, by the exact value. */
 static inline int rows_pass(const Measure *m, Components asking, Components target) {
-    if ((m->measure == L2 || m->measure == L1) && asking.n == target.n) {
-        int answer = quick_answer(m, asking.at, target.at, asking.n);
-        if (answer >= 0) return answer;
-    }
     return passes(m, m->turned ? measure_value(m, target, asking) : measure_value(m, asking, target));
+}
+
+/* Which of many pairs of rows of n components pass: by their sums if that is clear. */
+static inline void quick_answers(const Measure *m, QuickPairs *pairs, int64_t many, int64_t n, uint8_t *fits) {
+#ifdef WINDJOIN_X86
+    const QuickLimits limits = quick_limits(m, n);
+    const int near = m->operation == BELOW || m->operation == UP_TO;
+    const double most = m->doubles ? 1e280 : 1e30;
+    quick_sums(m, pairs, many, n);
+    for (int64_t k = 0; k < many; k++) {
+        const double sum = pairs->sum[k];
+        const int below = sum < limits.low, above = sum > limits.high && sum < most;
+        fits[k] = near ? below : above;
+        if (!(below | above)) fits[k] = rows_pass(m, (Components){pairs->asking[k], n}, (Components){pairs->target[k], n});
+    }
+#else
+    (void)m, (void)pairs, (void)many, (void)n, (void)fits;
+#endif
+}
+
+/* Keep those of pairs [from, from + many) that fit, at `kept` on; the place behind them. */
+static inline int64_t keep_fitting(Pairs *pairs, int64_t from, int64_t many, const uint8_t *fits, int64_t kept) {
+    for (int64_t k = from; k < from + many; k++) {
+        pairs->probe[kept] = pairs->probe[k];
+        pairs->row[kept] = pairs->row[k];
+        if (pairs->time) pairs->time[kept] = pairs->time[k];
+        kept += fits[k - from];
+    }
+    return kept;
 }
 
 static void keep_measured(void *filter, const int64_t *bound, Pairs *pairs) {
     const Measure *m = filter;
-    int64_t n = pairs->n, kept = 0;
-    for (int64_t k = 0; k < n; k++) {
-        Components asking = components(&m->asking, bound[pairs->probe[k]]);
-        Components target = components(&m->target, pairs->row[k]);
-        int fits = rows_pass(m, asking, target);
-        pairs->probe[kept] = pairs->probe[k];
-        pairs->row[kept] = pairs->row[k];
-        if (pairs->time) pairs->time[kept] = pairs->time[k];
-        kept += fits;
+    const int quick = has_quick(m);
+    QuickPairs some;
+    uint8_t fits[QUICK_MOST];
+    int64_t n = pairs->n, kept = 0, many;
+    for (int64_t from = 0; from < n; from += many) {
+        const int64_t length = components(&m->asking, bound[pairs->probe[from]]).n;
+        for (many = 0; many < QUICK_MOST && from + many < n; many++) {
+            Components asking = components(&m->asking, bound[pairs->probe[from + many]]);
+            Components target = components(&m->target, pairs->row[from + many]);
+            some.asking[many] = asking.at;
+            some.target[many] = target.at;
+            if (!quick) fits[many] = (uint8_t)rows_pass(m, asking, target);
+            else if (asking.n != length || target.n != length) break;
+        }
+        if (quick && many) quick_answers(m, &some, many, length, fits);
+        else if (quick) { /* of two lengths */
+            many = 1;
+            fits[0] = (uint8_t)rows_pass(m, components(&m->asking, bound[pairs->probe[from]]),
+                                         components(&m->target, pairs->row[from]));
+        }
+        kept = keep_fitting(pairs, from, many, fits, kept);
     }
     pairs->n = kept;
 }

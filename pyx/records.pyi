@@ -18,6 +18,9 @@ def array_rows(
     offsets: NDArray[np.int64],
     values: NDArray[Any],  # contiguous
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
+def vector_rows(
+    matrix: NDArray[Any],  # C-contiguous, (n, width)
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
 def weighted_records(
     offsets: NDArray[np.int64],  # const int64_t[::1], (n + 1,)
     codes: NDArray[np.int32],  # const int32_t[::1]; negative: no item

@@ -85,6 +85,23 @@ def array_rows(offsets, values):
     return starts, lengths, content
 
 
+def vector_rows(matrix):
+    """Vectors, one in each row of a C-contiguous matrix, as `array_rows`."""
+    content = cnp.PyArray_NewCopy(matrix, cnp.NPY_CORDER)
+    cdef cnp.npy_intp n = cnp.PyArray_DIM(content, 0), i
+    cdef int32_t width = <int32_t>cnp.PyArray_DIM(content, 1)
+    cdef int64_t first = <int64_t>cnp.PyArray_DATA(content)
+    cdef int64_t step = width * cnp.PyArray_ITEMSIZE(content)
+    starts = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_INT64)
+    lengths = cnp.PyArray_SimpleNew(1, &n, cnp.NPY_INT32)
+    cdef int64_t *start = <int64_t *>cnp.PyArray_DATA(starts)
+    cdef int32_t *length = <int32_t *>cnp.PyArray_DATA(lengths)
+    for i in range(n):
+        start[i] = first + i * step
+        length[i] = width
+    return starts, lengths, content
+
+
 def weighted_records(
     const int64_t[::1] offsets, const int32_t[::1] codes, const double[::1] weights
 ):

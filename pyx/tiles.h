@@ -12,7 +12,8 @@
 #ifndef WINDJOIN_TILES_H
 #define WINDJOIN_TILES_H
 #include "coarse.h"
-#include "groups.h"
+#include "open.h"
+#include "tile.h"
 
 #define HUGE_NORM 1e30
 #define TINY 1e-33
@@ -59,27 +60,37 @@ static inline double component(const Tiles *t, const void *at, int64_t k) {
     return t->doubles ? ((const double *)at)[k] : (double)((const float *)at)[k];
 }
 
-/* The vector of a row as the tiles hold it; its size, -1 if it is odd. */
+/* The size of a vector from a centre: its square, L1 or greatest component; NaN if one is. */
+#define SIZE_FROM(type)                                                                              \
+    static inline double size_from_##type(int measure, const type *at, const double *centre, int64_t n) { \
+        double sum[4] = {0, 0, 0, 0}; /* so that additions need not wait for each other */           \
+        for (int64_t k = 0; k < n; k++) {                                                            \
+            double x = at[k] - centre[k];                                                            \
+            if (measure == L1) sum[k & 3] += fabs(x);                                                \
+            else if (measure == LINF) sum[0] = fabs(x) > sum[0] || isnan(x) ? fabs(x) : isnan(sum[0]) ? NAN : sum[0]; \
+            else sum[k & 3] += x * x;                                                                \
+        }                                                                                            \
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);                                                \
+    }
+SIZE_FROM(float)
+SIZE_FROM(double)
+
+/* The vector of a row as the tiles hold it; its size, -1 if it is odd.  Products have no centre: it is 0. */
 static inline double tile_vector(const Tiles *t, Components row, float *out) {
     double size = 0, scale = 1;
-    int moved = t->measure == L2 || t->measure == L1 || t->measure == LINF;
     if (row.n == t->width)
-        for (int64_t k = 0; k < t->width; k++) {
-            double x = component(t, row.at, k) - (moved ? t->centre[k] : 0);
-            if (t->measure == L1) size += fabs(x);
-            else if (t->measure == LINF) size = fabs(x) > size || isnan(x) ? fabs(x) : size;
-            else size += x * x;
-            if (isnan(size)) break;
-        }
+        size = t->doubles ? size_from_double(t->measure, row.at, t->centre, row.n)
+                          : size_from_float(t->measure, row.at, t->centre, row.n);
     int odd = row.n != t->width || !(size < (t->measure == COSINE ? 1e290 : HUGE_NORM));
     if (t->measure == COSINE) {
         odd |= !(size > 1e-290);
         if (!odd) scale = 1 / sqrt(size);
     }
-    for (int64_t k = 0; k < t->width; k++) {
-        double x = odd ? 0 : component(t, row.at, k) - (moved ? t->centre[k] : 0);
-        out[k] = (float)(x * scale);
-    }
+    if (odd) memset(out, 0, (size_t)t->width * sizeof(float));
+    else if (t->doubles)
+        for (int64_t k = 0; k < t->width; k++) out[k] = (float)((((const double *)row.at)[k] - t->centre[k]) * scale);
+    else
+        for (int64_t k = 0; k < t->width; k++) out[k] = (float)((((const float *)row.at)[k] - t->centre[k]) * scale);
     return odd ? -1 : size;
 }
 
@@ -115,130 +126,6 @@ static inline void asking_limits(const Tiles *t, const Measure *m, double size, 
     }
 }
 
-enum { COLUMNS_MOST = 32 };
-
-#ifdef WINDJOIN_X86
-#define TILE tile_avx512
-#define TARGET TARGET_AVX512
-#define PROBES 12
-#define COLUMNS 32
-#define LANES 16
-#define VECTOR __m512
-#define LOAD _mm512_loadu_ps
-#define SPREAD _mm512_set1_ps
-#define ZERO _mm512_setzero_ps()
-#define FMA _mm512_fmadd_ps
-#define SUB _mm512_sub_ps
-#define ADD _mm512_add_ps
-#define ABS _mm512_abs_ps
-#define MIN _mm512_min_ps
-#define AT_LEAST(x, y) ((uint32_t)_mm512_cmp_ps_mask(x, y, _CMP_GE_OQ))
-#define NOT_LESS(x, y) ((uint32_t)_mm512_cmp_ps_mask(x, y, _CMP_NLT_UQ))
-#include "tile.inc"
-#undef TILE
-#undef TARGET
-#undef PROBES
-#undef COLUMNS
-#undef LANES
-#undef VECTOR
-#undef LOAD
-#undef SPREAD
-#undef ZERO
-#undef FMA
-#undef SUB
-#undef ADD
-#undef ABS
-#undef MIN
-#undef AT_LEAST
-#undef NOT_LESS
-
-#define TILE tile_avx2
-#define TARGET TARGET_AVX2
-#define PROBES 6
-#define COLUMNS 16
-#define LANES 8
-#define VECTOR __m256
-#define LOAD _mm256_loadu_ps
-#define SPREAD _mm256_set1_ps
-#define ZERO _mm256_setzero_ps()
-#define FMA _mm256_fmadd_ps
-#define SUB _mm256_sub_ps
-#define ADD _mm256_add_ps
-#define ABS(x) _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x)
-#define MIN _mm256_min_ps
-#define AT_LEAST(x, y) ((uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GE_OQ)))
-#define NOT_LESS(x, y) ((uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_NLT_UQ)))
-#include "tile.inc"
-#undef TILE
-#undef TARGET
-#undef PROBES
-#undef COLUMNS
-#undef LANES
-#undef VECTOR
-#undef LOAD
-#undef SPREAD
-#undef ZERO
-#undef FMA
-#undef SUB
-#undef ADD
-#undef ABS
-#undef MIN
-#undef AT_LEAST
-#undef NOT_LESS
-#endif
-
-#define TILE tile_plain
-#define TARGET
-#define PROBES 4
-#define COLUMNS 1
-#define LANES 1
-#define VECTOR float
-#define LOAD(p) (*(p))
-#define SPREAD(x) (x)
-#define ZERO 0.0f
-#define FMA(x, y, v) ((x) * (y) + (v))
-#define SUB(x, y) ((x) - (y))
-#define ADD(x, y) ((x) + (y))
-#define ABS fabsf
-#define MIN fminf
-#define AT_LEAST(x, y) ((uint32_t)((x) >= (y)))
-#define NOT_LESS(x, y) ((uint32_t)!((x) < (y)))
-#include "tile.inc"
-
-static inline int64_t pack_size(void) {
-    int level = isa_level();
-    return level == ISA_AVX512 ? 12 : level == ISA_AVX2 ? 6 : 4;
-}
-
-/* 32 rows, in as many tiles as the registers need. */
-static inline void run_tile(const Tiles *t, const float *pack, const float *rows, const float *p_sure,
-                            const float *p_maybe, const float *r_sure, const float *r_maybe,
-                            uint32_t *sure, uint32_t *maybe) {
-    uint32_t s[MOST_PACK], m[MOST_PACK];
-#ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) {
-        tile_avx512(t->measure, t->width, pack, rows, p_sure, p_maybe, r_sure, r_maybe, sure, maybe);
-        return;
-    }
-    if (isa_level() == ISA_AVX2) {
-        for (int half = 0; half < 2; half++) {
-            tile_avx2(t->measure, t->width, pack, rows + half * 16, p_sure, p_maybe,
-                      r_sure + half * 16, r_maybe + half * 16, s, m);
-            for (int p = 0; p < 6; p++) {
-                sure[p] = half ? sure[p] | s[p] << 16 : s[p];
-                maybe[p] = half ? maybe[p] | m[p] << 16 : m[p];
-            }
-        }
-        return;
-    }
-#endif
-    for (int p = 0; p < 4; p++) sure[p] = maybe[p] = 0;
-    for (int r = 0; r < 32; r++) {
-        tile_plain(t->measure, t->width, pack, rows + r, p_sure, p_maybe, r_sure + r, r_maybe + r, s, m);
-        for (int p = 0; p < 4; p++) sure[p] |= s[p] << r, maybe[p] |= m[p] << r;
-    }
-}
-
 /* What a pack of asking rows is compared with. */
 typedef struct {
     int64_t n;
@@ -266,13 +153,15 @@ static inline void tile_rows(Tiles *t, const Measure *m, int64_t b, const Pack *
         uint32_t s[MOST_PACK], m_[MOST_PACK], here = (uint32_t)(fits->word[r >> 6] >> (r & 32));
         if (!here) continue;
         uint32_t loose = (uint32_t)(content->coarse.loose.word[r >> 6] >> (r & 32));
-        if (!t->quads || coarse_tile(t->quads, &t->coarse, part_bytes(t, content, r), content->coarse.own + r,
-                                     loose, here, s, m_) * OPEN_SHARE > 32 * pack->n)
-            run_tile(t, t->pack, part_values(t, content, r), pack->sure, pack->maybe, content->sure + r,
-                     content->maybe + r, s, m_);
+        if (t->quads && coarse_tile(t->quads, &t->coarse, part_bytes(t, content, r), content->coarse.own + r, loose,
+                                    here, r >> 5, sure, maybe) * OPEN_SHARE <= 32 * pack->n)
+            continue;
+        run_tile(t->measure, t->width, t->pack, part_values(t, content, r), pack->sure, pack->maybe, content->sure + r,
+                 content->maybe + r, s, m_);
         for (int64_t p = 0; p < pack->n; p++) {
-            sure[p].word[r >> 6] |= (uint64_t)s[p] << (r & 32);
-            maybe[p].word[r >> 6] |= (uint64_t)m_[p] << (r & 32);
+            const uint64_t others = ~((uint64_t)UINT32_MAX << (r & 32));
+            sure[p].word[r >> 6] = (sure[p].word[r >> 6] & others) | (uint64_t)s[p] << (r & 32);
+            maybe[p].word[r >> 6] = (maybe[p].word[r >> 6] & others) | (uint64_t)m_[p] << (r & 32);
         }
     }
 }
@@ -307,29 +196,60 @@ static inline int sorted_out(const Bits *sure, const Bits *maybe, const Bits *ow
     return sort_out(sure, maybe, own, far, found, unclear);
 }
 
+/* Drop rows whose times lie outside; whether any is left. */
+static inline int keep_times(const Block *block, int64_t lo, int64_t hi, Bits *found, Bits *unclear) {
+    uint64_t any = 0;
+    for (int w = 0; w < WORDS; w++) {
+        if (!(found->word[w] | unclear->word[w])) continue;
+        uint64_t in_time = time_word(block, w, lo, hi);
+        found->word[w] &= in_time;
+        unclear->word[w] &= in_time;
+        any |= found->word[w] | unclear->word[w];
+    }
+    return any != 0;
+}
+
+/* What is known of the rows of block b that row p of a pack may meet; whether there is any. */
+static inline int tile_known(const Tiles *t, const Part *part, int64_t b, const Answer *a, int far, int other,
+                             const Bits *sure, const Bits *maybe, const Bits *fits, Bits *found, Bits *unclear) {
+    const Block *block = t->blocks.block[b];
+    const TileContent *content = t->blocks.content[b];
+    const Bits none = {{0}};
+    if (b < a->first_block || b >= a->first_block + a->n_blocks) return 0;
+    if (other) { /* of another length: it can meet odd rows only */
+        if (!sorted_out(&none, &content->odd, fits, 0, found, unclear)) return 0;
+    } else if (!sorted_out(sure, maybe, fits, far, found, unclear)) return 0;
+    if (!block_within(block, a->lo, a->hi) && !keep_times(block, a->lo, a->hi, found, unclear)) return 0;
+    if (!other && has_quick(&part->measure)) return 1;
+    decide(part, block, a->row, unclear, found);
+    memset(unclear, 0, sizeof(Bits));
+    return 1;
+}
+
 /* The answers of a pack, from number `from` on, for one block. */
 static inline void tile_block(Tiles *t, Part *part, int64_t b, int64_t from, const Pack *pack) {
     const Block *block = t->blocks.block[b];
-    const TileContent *content = t->blocks.content[b];
     const int product = t->measure == DOT || t->measure == COSINE;
     const int above = part->measure.operation == ABOVE || part->measure.operation == FROM;
     const int far = above != product; /* what the tile calls near is what is not wanted */
-    const Bits none = {{0}};
-    Bits fits, sure[MOST_PACK], maybe[MOST_PACK];
+    Bits fits, sure[MOST_PACK], maybe[MOST_PACK], found[MOST_PACK], unclear;
+    OpenPairs open; /* mostly room, which is not to be cleared */
+    uint32_t some = 0;
+    open.part = part, open.block = block, open.width = t->width, open.found = found, open.n = 0;
     memset(sure, 0, (size_t)pack->n * sizeof(Bits));
     memset(maybe, 0, (size_t)pack->n * sizeof(Bits));
     time_bits(block, pack->lo, pack->hi, &fits);
     tile_rows(t, &part->measure, b, pack, &fits, sure, maybe);
     for (int64_t p = 0; p < pack->n; p++) {
         const Answer *a = part->answers + from + p;
-        const int other = pack->size[p] == -2; /* of another length: it can meet odd rows only */
-        const Bits *surely = other ? &none : sure + p, *may = other ? &content->odd : maybe + p;
-        Bits found, unclear, own = fits;
-        if (b < a->first_block || b >= a->first_block + a->n_blocks) continue;
-        if (!block_within(block, a->lo, a->hi)) time_bits(block, a->lo, a->hi, &own);
-        if (!sorted_out(surely, may, &own, far && !other, &found, &unclear)) continue;
-        decide_vectors(part, block, a->row, &unclear, &found);
-        if (bits_meet(&found, &own)) *answer_store(part, a, b) = found;
+        if (!tile_known(t, part, b, a, far, pack->size[p] == -2, sure + p, maybe + p, &fits, found + p, &unclear)) continue;
+        some |= 1u << p;
+        open_add(&open, (int)p, components(&part->measure.asking, a->row).at, &unclear);
+    }
+    open_settle(&open);
+    for (; some; some &= some - 1) {
+        const int p = __builtin_ctz(some);
+        if (bits_meet(found + p, found + p)) *answer_store(part, part->answers + from + p, b) = found[p];
     }
 }
 

@@ -97,7 +97,7 @@ cdef class VectorTiles(RowIndex):
         self.row_bytes = (width + self.all.quads) * sizeof(float)
         self.all.error = 1.05 * (width + 16) * UNIT
         self.held += (width + 1) * (8 + 8 * MOST_PACK) + self.all.quads * 4 * MOST_PACK
-        for i in range(0, n, step):
+        for i in range(0, n if self.all.measure not in (DOT, COSINE) else 0, step):
             if length[i] == width:
                 at = <const void *><intptr_t>start[i]
                 used += 1

@@ -60,3 +60,45 @@ def test_plain_vectors_go_the_short_way(item: pa.DataType, monkeypatch: pytest.M
         found = session.push("b", rows)
         pairs = sorted(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
         assert pairs == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("item", TYPES.values(), ids=TYPES.keys())
+def test_matrices_go_the_short_way(item: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
+    dtype = item.to_pandas_dtype()
+    rows = {"t": np.array([1, 2]), "v": np.array([[1, 2], [7, 2]], dtype), "more": np.ones((2, 3))}
+    schema = pa.schema({"t": pa.int64(), "v": pa.list_(item, 2)})
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    asked = wj.join(a, b, on=wj.l2(a["v"], b["v"]) <= 1)
+    with asked.open(schemas={"a": schema, "b": schema}, rows_only=True) as session:
+        monkeypatch.setattr(LiveJoin, "push", None)  # the long way would fail
+        assert len(session.push("a", rows)["a"]) == 0
+        rows["v"][:] = 99  # what came is the session's own
+        found = session.push("b", {**rows, "v": np.array([[1, 2], [7, 2]], dtype)})
+        pairs = sorted(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
+        assert pairs == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_matrices_that_need_a_second_look_are_joined_too(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    schema = pa.schema({"t": pa.int64(), "v": pa.list_(pa.float32(), 4)})
+    a, b = (wj.stream(name, time="t", window=9) for name in "ab")
+    asked = wj.join(a, b, on=wj.l2(a["v"], b["v"]) <= 4)
+    found = []
+    for matrices in (True, False):
+        random = np.random.default_rng(seed)
+        pairs = []
+        with asked.open(schemas={"a": schema, "b": schema}, rows_only=True) as session:
+            for step in range(40):
+                values = random.integers(0, 5, (7, 4)).astype(np.float32)
+                if step % 5 == 0:
+                    values[3, 1] = np.nan
+                form = [values, np.asfortranarray(values), np.repeat(values, 2, axis=1)[:, ::2]]
+                rows: Any = {"t": np.arange(7) + 3 * step, "v": form[step % 3]}
+                if not matrices:
+                    rows["v"] = pa.array(values.tolist(), pa.list_(pa.float32(), 4))
+                out = session.push("ab"[step % 2], rows)
+                pairs += zip(out["a"].tolist(), out["b"].tolist(), strict=True)
+        found.append(sorted(pairs))
+    assert found[0] == found[1]
+    assert len(found[0]) > 100

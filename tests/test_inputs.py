@@ -66,6 +66,15 @@ def test_tables_of_all_kinds_are_taken(make: Callable[[], Any]) -> None:
     assert table.to_pylist() == ROWS
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int16"])
+def test_a_matrix_is_a_column_of_vectors(dtype: str) -> None:
+    matrix = np.arange(12).reshape(4, 3).astype(dtype)
+    for rows in (matrix, np.asfortranarray(matrix), np.repeat(matrix, 2, axis=0)[::2]):
+        table = as_table({"t": np.arange(4), "v": rows}, "s")
+        assert table["v"].type == pa.list_(pa.from_numpy_dtype(np.dtype(dtype)), 3)
+        assert table["v"].to_pylist() == matrix.tolist()
+
+
 def test_a_table_is_not_copied() -> None:
     assert as_table(TABLE, "s") is TABLE
 

@@ -1,0 +1,142 @@
+/* Answers to rows that ask, one bit per row of all blocks that their time lets them meet, and where they
+ * are kept.  Blocks without a bit are not stored.
+ */
+#ifndef WINDJOIN_ANSWERS_H
+#define WINDJOIN_ANSWERS_H
+#include <stdio.h>
+
+#include "blocks.h"
+#include "quick.h"
+
+#define MOST_PARTS 4
+#define MOST_PROBES 4096
+#define MOST_ANSWERS 16384
+#define ANSWER_SLOTS 65536
+#define ANSWER_ROOM ((int64_t)1 << 19) /* Bits: 32 MiB, of which only what is not empty is touched */
+#define WORTH_KEEPING ((int64_t)1 << 14)
+
+typedef struct {
+    int64_t row;
+    int64_t lo, hi; /* times of the rows it can meet */
+    int64_t first_block, n_blocks;
+    int64_t offset; /* of its bits */
+    int64_t listed; /* where its list begins, see few.h */
+    int32_t n_listed; /* -1: there is none, -2: not made yet */
+    int32_t slot;
+} Answer;
+
+typedef struct {
+    Measure measure;
+    int stream;         /* of the rows that ask */
+    const Column *time; /* of that stream */
+    int64_t own_window, target_window;
+    int64_t n_answers, filled, used, room, again; /* again: probes answered from what is kept */
+    Answer *answers;
+    Bits *bits;
+    uint64_t *some;             /* by Bits: whether it is not empty */
+    int32_t *slot;              /* answer + 1; 0: empty */
+    int64_t list_used, list_room;
+    int32_t *list;              /* rows of answers that have few, as 512 * block + place */
+    int32_t place[MOST_PROBES]; /* probe - begin -> answer */
+} Part;
+
+typedef struct {
+    int64_t n_parts;
+    int64_t begin, end; /* probes of the group that is answered now; none: equal */
+    int64_t version;    /* of the blocks that the answers are about */
+    void *more;         /* an index's own */
+    int moving;         /* the part whose answers change most from probe to probe */
+    struct Others *others; /* what the answers of all other parts have in common, see few.h */
+    Part part[MOST_PARTS];
+} Group;
+
+static inline void part_flush(Part *p) {
+    for (int64_t k = 0; k < p->n_answers; k++) p->slot[p->answers[k].slot] = 0;
+    memset(p->some, 0, (size_t)(p->used + 63) / 64 * 8);
+    p->n_answers = p->filled = p->used = p->again = p->list_used = 0;
+}
+
+static inline void no_memory(const char *what, int64_t n) {
+    fprintf(stderr, "windjoin: no memory for %lld %s\n", (long long)n, what);
+    abort();
+}
+
+/* The answer of an asking row, to be filled if it is new; -1: there is no room. */
+static inline int32_t part_answer(Part *p, const Blocks *all, int64_t row) {
+    /* rows ask in about their order: those next to each other share a cache line of slots */
+    uint64_t slot = ((uint64_t)(row >> 4) * 0x9E3779B97F4A7C15u) >> 52 << 4 | (row & 15);
+    for (; p->slot[slot]; slot = (slot + 1) & (ANSWER_SLOTS - 1))
+        if (p->answers[p->slot[slot] - 1].row == row) {
+            p->again++;
+            return p->slot[slot] - 1;
+        }
+    int64_t time = ((const int64_t *)p->time->data)[row & p->time->mask], stop;
+    Answer a = {.row = row, .slot = (int32_t)slot, .offset = p->used, .n_listed = -2};
+    a.lo = subtract_saturated(time, p->target_window);
+    a.hi = add_saturated(time, p->own_window);
+    a.first_block = blocks_between(all, a.lo, a.hi, &stop);
+    a.n_blocks = stop - a.first_block;
+    if (p->n_answers == MOST_ANSWERS) return -1;
+    if (p->used + a.n_blocks > ANSWER_ROOM && p->n_answers) return -1;
+    if (p->used + a.n_blocks > p->room) {
+        int64_t room = (2 * (p->used + a.n_blocks) + 63) & ~(int64_t)63;
+        Bits *grown = aligned_alloc(64, (size_t)room * sizeof(Bits));
+        uint64_t *some = calloc((size_t)room / 64, 8);
+        if (!grown || !some) no_memory("answers", room);
+        if (p->used) memcpy(grown, p->bits, (size_t)p->used * sizeof(Bits));
+        if (p->used) memcpy(some, p->some, (size_t)(p->used + 63) / 64 * 8);
+        free(p->bits);
+        free(p->some);
+        p->bits = grown;
+        p->some = some;
+        p->room = room;
+    }
+    p->used += a.n_blocks;
+    p->answers[p->n_answers] = a;
+    p->slot[slot] = (int32_t)++p->n_answers;
+    return (int32_t)p->n_answers - 1;
+}
+
+ALWAYS_INLINE Bits *answer_bits(const Part *p, const Answer *a, int64_t block) {
+    return p->bits + a->offset + block - a->first_block;
+}
+
+/* Where an answer's bits for a block go; they are not empty. */
+static inline Bits *answer_store(Part *p, const Answer *a, int64_t block) {
+    int64_t at = a->offset + block - a->first_block;
+    p->some[at >> 6] |= (uint64_t)1 << (at & 63);
+    return p->bits + at;
+}
+
+/* The first block from `block` on with a bit in it; the end of the answer's blocks if there is none. */
+ALWAYS_INLINE int64_t next_block(const Part *p, const Answer *a, int64_t block) {
+    int64_t at = a->offset + block - a->first_block, stop = a->offset + a->n_blocks;
+    while (at < stop) {
+        uint64_t word = p->some[at >> 6] >> (at & 63);
+        if (word) {
+            at += __builtin_ctzll(word);
+            break;
+        }
+        at = (at | 63) + 1;
+    }
+    return a->first_block + (at < stop ? at - a->offset : a->n_blocks);
+}
+
+#ifdef WINDJOIN_X86
+TARGET_AVX512 static int bits_meet_avx512(Bits *out, const Bits *other) {
+    __m512i both = _mm512_and_si512(_mm512_load_si512(out), _mm512_load_si512(other));
+    _mm512_store_si512(out, both);
+    return _mm512_test_epi64_mask(both, both) != 0;
+}
+#endif
+
+/* out &= other; whether anything is left. */
+static inline int bits_meet(Bits *out, const Bits *other) {
+    uint64_t any = 0;
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) return bits_meet_avx512(out, other);
+#endif
+    for (int w = 0; w < WORDS; w++) any |= out->word[w] &= other->word[w];
+    return any != 0;
+}
+#endif
