@@ -17,7 +17,7 @@ from benchmarks.generators import I64
 from benchmarks.workloads import Workload
 
 OURS = "windjoin"
-PEERS = ("duckdb", "polars", "pandas", "numpy", "setsimilaritysearch", "faiss")
+PEERS = ("duckdb", "polars", "pandas", "numpy", "setsimilaritysearch", "faiss", "trees")
 
 
 @dataclass(frozen=True, slots=True)

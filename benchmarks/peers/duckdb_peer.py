@@ -99,6 +99,11 @@ SQL: dict[str, dict[str, str]] = {
         f" ON a.k = b.k AND a.bucket = b.bucket AND {PAIR_A_B} JOIN {twice('c')} c"
         f" ON a.k = c.k AND a.bucket = c.bucket AND {within('a', 'c')} AND {within('b', 'c')}",
     },
+    "W6": {
+        "lists": f"{ROWS2} FROM {bucketed('a')} a JOIN {twice('b')} b ON a.bucket = b.bucket"
+        f" AND {PAIR_A_B} AND list_sum(list_transform(list_zip(a.v, b.v), lambda p:"
+        f" abs(p[1]::INTEGER - p[2]::INTEGER))) <= $limit",
+    },
     "W7": {
         "naive": f"{ROWS3} FROM a JOIN b ON a.x < b.x AND {PAIR_A_B}"
         f" JOIN c ON {PLANE.removeprefix('a.x < b.x AND ')}",
