@@ -7,13 +7,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import MOST_RANKS, Access, Situation
+from windjoin.kernels.access import Access, Situation
 from windjoin.kernels.comparison import other_side
 from windjoin.kernels.ranges import as_ranges
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import I64, Between
 from windjoin.kernels.window import Arrivals, Window
-from windjoin.pyx.cellranks import RankedCells
+from windjoin.pyx.buckets import ValueBuckets
 from windjoin.pyx.cells import ValueCells
 from windjoin.pyx.index import Index
 
@@ -29,6 +29,7 @@ class Band(Access):
     predicate: Between
     column: int
     width: float
+    reach: int  # of a usual window, from its begin to its end
 
     name: ClassVar[str] = "grid of cells"
 
@@ -43,21 +44,18 @@ class Band(Access):
             candidates = PROPOSED * situation.window_rows * situation.statistics.share(p)
             cost = PER_PROBE + candidates * PER_CANDIDATE
             column = other_side(p, situation.target)[1].column
-            yield cls(situation.target, (p,), candidates, cost, p, column, width)
+            reach = _reach(situation)
+            yield cls(situation.target, (p,), candidates, cost, p, column, width, reach)
 
     @property
     def identity(self) -> Hashable:
-        return (self.name, self.target, self.column, self.width)
+        return (self.name, self.target, self.column, self.width, self.reach)
 
     def load(self, table: Table) -> Index:
-        values, view = sortable(table.columns[self.column]), table.view(self.column)
-        return ValueCells.load(values, table.time, self.width, self._real, view, table.first)
-
-    def load_for_start(self, table: Table) -> Index:
-        if len(table.time) > MOST_RANKS:
-            return self.load(table)
         values = sortable(table.columns[self.column])
-        return RankedCells.load(values, table.time, self.width, self._real, table.first)
+        return ValueBuckets.load(
+            values, table.time, self.width, self._real, self.reach, table.first
+        )
 
     def start(self, window: Window) -> Index:
         return ValueCells(self.width, self._real, window.view(self.column))
@@ -75,6 +73,12 @@ class Band(Access):
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
         return {"ranges": as_ranges([[self.predicate]], self.target, sides)}
+
+
+def _reach(situation: Situation) -> int:
+    """Time from the earliest to the latest row that can meet the rows bound so far."""
+    windows = [situation.spec.streams[s].window for s in (situation.target, *situation.bound)]
+    return min(windows[0] + max(windows[1:]), 2**62)
 
 
 def _cell_width(predicate: Between) -> float | None:

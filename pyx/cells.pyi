@@ -9,15 +9,6 @@ from windjoin.pyx.index import Index
 @disjoint_base
 class ValueCells(Index):
     def __new__(cls, width: float, real: bool, column: ColumnView) -> Self: ...
-    @staticmethod
-    def load(
-        values: NDArray[np.int64],  # const int64_t[::1]: integers, or sortable doubles
-        times: NDArray[np.int64],  # const int64_t[::1], non-decreasing
-        width: float,  # double, > 0: of a cell
-        real: bool,
-        column: ColumnView,  # the values by row number, as they came
-        first: int = 0,  # int64_t
-    ) -> ValueCells: ...
     def insert(
         self,
         values: NDArray[np.int64],  # const int64_t[::1]: integers, or sortable doubles

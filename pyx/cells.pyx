@@ -6,11 +6,10 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from windjoin.pyx.column cimport ColumnView
-from windjoin.pyx.grid cimport Grid, codes_on, grid_cell, set_grid, set_origin
+from windjoin.pyx.grid cimport Grid, grid_cell, grid_set_origin, set_grid
 from windjoin.pyx.index cimport Column, Cursor, Index, Pairs, Probe, Serve
 from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.lines cimport KeyLines
-from windjoin.pyx.lists cimport KeyLists
 
 
 cdef extern from "cells.h" nogil:
@@ -36,33 +35,14 @@ cdef class ValueCells(Index):
         self.column = column
         self.space = KeySpace()
         set_grid(&self.all.grid, width, real, self.space)
-        self._keep_in(KeyLines())
+        self.rows = KeyLines()
+        self.all.serve = self.rows.serve
+        self.all.rows = self.rows.state
         self.all.value = &column.column
         self.begun = False
         self.serve = cells_serve
         self.puts = True
         self.state = &self.all
-
-    cdef void _keep_in(self, Index rows):
-        self.rows = rows
-        self.all.serve = rows.serve
-        self.all.rows = rows.state
-
-    @staticmethod
-    def load(
-        const int64_t[::1] values, const int64_t[::1] times, double width, bint real,
-        ColumnView column not None, int64_t first=0,
-    ):
-        """Index of rows first, first + 1, ... in time order.
-
-        values: int64, or sortable doubles
-        column: the same by row number, as they came
-        """
-        cdef ValueCells self = ValueCells(width, real, column)
-        codes, count = codes_on(&self.all.grid, values, self.space)
-        self._keep_in(KeyLists.load(codes, times, count, first))
-        self.begun = True
-        return self
 
     @property
     def nbytes(self):
@@ -82,7 +62,7 @@ cdef class ValueCells(Index):
         cdef int64_t cells[256]
         cdef int64_t at = 0, i, some
         if not self.begun:
-            set_origin(&self.all.grid, value[0])
+            grid_set_origin(&self.all.grid, value[0])
             self.begun = True
         while at < n:
             some = min(n - at, 256)

@@ -14,28 +14,48 @@
 #define GRID_END 0x1p51  /* cells further out are one: there a double no longer tells them apart */
 
 typedef struct {
-    Entry **table; /* cell -> code, NULL: dense */
+    Entry **table; /* cell -> code */
     uint64_t *wrap;
     int32_t **near; /* the same for the *span cells from *start on */
     uint64_t *start, *span;
-    int64_t low, high; /* dense: cells low..high have codes 0.. */
-    int real;          /* values are sortable() doubles */
-    int64_t origin;    /* a value near which most others lie */
-    double per_unit;   /* 1 / width of a cell */
+    int real;            /* values are sortable() doubles */
+    int64_t origin;      /* an integer near which most others lie, */
+    int64_t least, most; /* and how far from it they are told apart: differences are int64 */
+    double real_origin;
+    double per_unit; /* 1 / width of a cell */
 } Grid;
 
-static inline int64_t grid_cell(const Grid *grid, int64_t value) {
-    double distance = grid->real ? from_sortable(value) - from_sortable(grid->origin)
-                                 : (double)((__int128)value - grid->origin);
-    double cell = distance * grid->per_unit;
-    if (!(cell < GRID_END)) return (int64_t)GRID_END;
-    if (cell < -GRID_END) return (int64_t)-GRID_END;
-    int64_t down = (int64_t)cell; /* floor(), which old processors have no instruction for */
+static inline void grid_set_origin(Grid *grid, int64_t value) {
+    grid->origin = grid->real ? 0 : value;
+    grid->least = subtract_saturated(grid->origin, INT64_MAX);
+    grid->most = add_saturated(grid->origin, INT64_MAX);
+    grid->real_origin = grid->real ? from_sortable(value) : 0;
+    if (!isfinite(grid->real_origin)) grid->real_origin = 0;
+}
+
+/* floor(), which old processors have no instruction for, without a branch. */
+static inline int64_t grid_floor(double cell) {
+    cell = cell < GRID_END ? cell : GRID_END;
+    cell = cell > -GRID_END ? cell : -GRID_END;
+    int64_t down = (int64_t)cell;
     return down - ((double)down > cell);
 }
 
+static inline int64_t grid_cell_of_real(const Grid *grid, int64_t value) {
+    return grid_floor((from_sortable(value) - grid->real_origin) * grid->per_unit);
+}
+
+static inline int64_t grid_cell_of_integer(const Grid *grid, int64_t value) {
+    value = value < grid->least ? grid->least : value;
+    value = value > grid->most ? grid->most : value;
+    return grid_floor((double)(value - grid->origin) * grid->per_unit);
+}
+
+static inline int64_t grid_cell(const Grid *grid, int64_t value) {
+    return grid->real ? grid_cell_of_real(grid, value) : grid_cell_of_integer(grid, value);
+}
+
 static inline int32_t grid_code(const Grid *grid, int64_t cell) {
-    if (!grid->table) return cell < grid->low || cell > grid->high ? -1 : (int32_t)(cell - grid->low);
     uint64_t at = (uint64_t)cell - *grid->start;
     if (at < *grid->span) return (*grid->near)[at];
     return find_integer(*grid->table, *grid->wrap, cell)->code;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "hop.h"
+#include "isa.h"
 
 #define MOST_STREAMS 16
 
@@ -90,6 +91,47 @@ static inline void real_range(double v, double low, double high, int64_t *from, 
     *to = ~first_at_most(-v, -low); /* v - y >= low is (-v) - (-y) <= -low; ~key is that of -y */
 }
 
+/* What real_range does with nearly every value: three neighbouring keys decide.  Lanes where they do
+ * not, or which are not finite, are left to it; a loop of this has no branch. */
+static inline int64_t near_first_at_most(double v, double high, int64_t *unsure) {
+    int64_t key = sortable(v - high);
+    int below = at_most(v, key - 1, high), here = at_most(v, key, high), above = at_most(v, key + 1, high);
+    *unsure |= (below != 0) | (above == 0) | (key <= LEAST_REAL + 1) | (key >= MOST_REAL - 1);
+    return key + !here;
+}
+
+#define RANGE_BLOCK 64
+
+/* real_range() of n values. */
+#define REAL_RANGES(NAME, TARGET)                                                                  \
+    TARGET static void NAME(const double *v, int64_t n, double low, double high, int64_t *from,    \
+                            int64_t *to) {                                                         \
+        int64_t any = 0;                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            int64_t unsure = !(fabs(v[i]) < INFINITY);                                             \
+            from[i] = near_first_at_most(v[i], high, &unsure);                                     \
+            to[i] = ~near_first_at_most(-v[i], -low, &unsure);                                     \
+            any |= unsure;                                                                         \
+        }                                                                                          \
+        if (any)                                                                                   \
+            for (int64_t i = 0; i < n; i++) real_range(v[i], low, high, from + i, to + i);         \
+    }
+
+REAL_RANGES(real_ranges_plain, )
+#ifdef WINDJOIN_X86
+REAL_RANGES(real_ranges_avx2, TARGET_AVX2)
+REAL_RANGES(real_ranges_avx512, TARGET_AVX512)
+#endif
+
+static inline void real_ranges(const double *v, int64_t n, double low, double high, int64_t *from,
+                               int64_t *to) {
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) { real_ranges_avx512(v, n, low, high, from, to); return; }
+    if (isa_level() == ISA_AVX2) { real_ranges_avx2(v, n, low, high, from, to); return; }
+#endif
+    real_ranges_plain(v, n, low, high, from, to);
+}
+
 /* Values of the target that stand against one bound value. */
 static inline void value_range(const Comparison *c, int64_t row, int64_t *from, int64_t *to) {
     *from = INT64_MIN;
@@ -114,6 +156,15 @@ static inline void value_range(const Comparison *c, int64_t row, int64_t *from, 
 
 static inline void value_ranges(const Comparison *c, const Partials *in, int64_t *from, int64_t *to) {
     const int64_t *row = in->row[c->bound_stream];
+    if (c->operation == BETWEEN && c->real) {
+        double v[RANGE_BLOCK];
+        for (int64_t at = 0; at < in->n; at += RANGE_BLOCK) {
+            int64_t few = in->n - at < RANGE_BLOCK ? in->n - at : RANGE_BLOCK;
+            for (int64_t i = 0; i < few; i++) v[i] = AT(c->bound, double, row[at + i]);
+            real_ranges(v, few, c->real_low, c->real_high, from + at, to + at);
+        }
+        return;
+    }
     for (int64_t i = 0; i < in->n; i++) value_range(c, row[i], from + i, to + i);
 }
 

@@ -6,13 +6,14 @@ from typing_extensions import disjoint_base
 from windjoin.pyx.index import Index
 
 @disjoint_base
-class RankedCells(Index):
-    def __new__(cls, width: float, real: bool) -> Self: ...
+class ValueBuckets(Index):
+    def __new__(cls) -> Self: ...
     @staticmethod
     def load(
         values: NDArray[np.int64],  # const int64_t[::1]: integers, or sortable doubles
         times: NDArray[np.int64],  # const int64_t[::1], non-decreasing
-        width: float,  # double, > 0: of a cell
+        width: float,  # double, > 0: half of a usual band
         real: bool,
+        reach: int,  # int64_t, >= 0: of a usual window, from its begin to its end
         first: int = 0,  # int64_t
-    ) -> RankedCells: ...
+    ) -> ValueBuckets: ...
