@@ -21,13 +21,14 @@ Columns = dict[str, Array]
 Values = Callable[[np.random.Generator, int], Array]
 
 ROWS = 3_000
+INF = np.inf
 VALUES: dict[str, Values] = {
     "uniform": lambda r, n: r.random(n),
     "one far away": lambda r, n: np.append(r.random(n - 1), 1e12),
     "far apart": lambda r, n: r.random(n) * 1e9,
     "clusters": lambda r, n: r.integers(0, 4, n) * 1e6 + r.random(n),
     "all the same": lambda r, n: np.full(n, 0.5),
-    "infinite": lambda r, n: np.where(r.random(n) < 0.01, r.choice([-np.inf, np.inf], n), r.random(n)),
+    "infinite": lambda r, n: np.where(r.random(n) < 0.99, r.random(n), r.choice([-INF, INF], n)),
     "integers": lambda r, n: r.integers(-3_000, 3_000, n),
     "multiples": lambda r, n: r.integers(0, 500, n) * 4096,
     "ends of int64": lambda r, n: r.choice([-(2**63), 2**63 - 1, 0, 7], n),
