@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import windjoin as wj
 from numpy.typing import NDArray
+from windjoin.inputs import as_table
 from windjoin.pyx import cpu
 
 Array = NDArray[Any]
@@ -115,7 +116,7 @@ def test_tables_of_few_rows() -> None:
 
 def pushed(a: Columns, b: Columns, window: int, reach: float, size: int) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
-    schemas = {name: wj.inputs.as_table(t, name).schema for name, t in (("a", a), ("b", b))}
+    schemas = {name: as_table(t, name).schema for name, t in (("a", a), ("b", b))}
     with query(window, reach).open(schemas=schemas, rows_only=True) as session:
         for start in range(0, len(a["ts"]), size):
             for name, columns in (("a", a), ("b", b)):
