@@ -30,12 +30,13 @@ class Line:
 
 
 def record(part: str, lines: list[Line], folder: Path = FOLDER) -> None:
-    """Replace a part of the results; write everything anew."""
+    """Replace lines of a part of the results; write everything anew."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "results.json"
     found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"parts": {}}
     found["machine"] = machine()
-    found["parts"][part] = [asdict(line) for line in lines]
+    known = {line["what"]: line for line in found["parts"].get(part, [])}
+    found["parts"][part] = list((known | {line.what: asdict(line) for line in lines}).values())
     file.write_text(json.dumps(found, indent=1) + "\n")
     parts = {name: [Line(**one) for one in some] for name, some in found["parts"].items()}
     (folder / "results.md").write_text(markdown(found["machine"], parts))

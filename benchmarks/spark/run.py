@@ -2,8 +2,9 @@
 
     python -m benchmarks.spark.run W1 W2 W7 --engines windjoin cells naive --repeat 3
 
-Engines take turns.  Cold is the first run of an engine in the session, warm the best of the others;
-ratios are of warm wall seconds, CPU seconds are those of the JVM and the Python workers together.
+Windjoin and the others take turns.  Cold is the first run of an engine in the session, warm
+the best of the others; ratios are of warm wall seconds, CPU seconds are those of the JVM and the
+Python workers together.
 Every answer is compared with the recorded one.  A run that takes longer than its target, by some
 margin, is stopped.
 """
@@ -14,6 +15,7 @@ import argparse
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,24 +136,22 @@ class Runs:
 
 
 def limited(spark: Any, seconds: float, run: Callable[[], Any]) -> Any:
-    """What ``run`` gives; None if it took longer and was stopped."""
-    spark.sparkContext.setJobGroup("benchmark", "benchmark", interruptOnCancel=True)
-    stopped = threading.Event()
+    """What ``run`` gives; None if it takes longer, however long Spark needs to end its tasks."""
+    outcome: Future[Any] = Future()
 
-    def stop() -> None:
-        stopped.set()
-        spark.sparkContext.cancelJobGroup("benchmark")
+    def work() -> None:
+        try:
+            spark.sparkContext.setJobGroup("benchmark", "benchmark", interruptOnCancel=True)
+            outcome.set_result(run())
+        except Exception as error:
+            outcome.set_exception(error)
 
-    timer = threading.Timer(seconds, stop)
-    timer.start()
+    threading.Thread(target=work, daemon=True).start()
     try:
-        return run()
-    except Exception:
-        if not stopped.is_set():
-            raise
+        return outcome.result(seconds)
+    except TimeoutError:
+        spark.sparkContext.cancelJobGroup("benchmark")
         return None
-    finally:
-        timer.cancel()
 
 
 def turn(spark: Any, workload: Workload, engine: str, runs: Runs, limit: float) -> None:
@@ -170,17 +170,19 @@ def turn(spark: Any, workload: Workload, engine: str, runs: Runs, limit: float) 
 def contest(
     spark: Any, workload: Workload, engines: Sequence[str], repeat: int, limit: float
 ) -> dict[str, Runs]:
-    """Windjoin alone; then engines in turn, so that all of them find the session equally warm."""
+    """Windjoin alone; then in turn with each of the others, until one has to be stopped."""
     every = {engine: Runs() for engine in engines}
     ours = every["windjoin"]
     for _ in range(repeat):
         turn(spark, workload, "windjoin", ours, limit)
-    for _ in range(repeat):
-        for engine, runs in every.items():
-            if not runs.stopped:
-                target = TARGETS.get((workload.kind, engine), 0)
-                patience = max(PATIENCE, MARGIN * target * ours.best(ours.wall))
-                turn(spark, workload, engine, runs, min(limit, patience))
+    for engine in engines[1:]:
+        runs, target = every[engine], TARGETS.get((workload.kind, engine), 0)
+        for _ in range(repeat):
+            patience = max(PATIENCE, MARGIN * target * ours.best(ours.wall))
+            turn(spark, workload, engine, runs, min(limit, patience))
+            if runs.stopped:  # its tasks may go on, so whoever comes next needs another session
+                return {name: one for name, one in every.items() if one.wall}
+            turn(spark, workload, "windjoin", ours, limit)
     return every
 
 
@@ -231,7 +233,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{workload.name:10} {engine:10} {shown}{' stopped' * runs.stopped}", flush=True)
         if given.record:
             record(f"{workload.name}: {workload.about}", lines_of(workload, every))
-    spark.stop()
+    if not any(runs.stopped for runs in every.values()):  # whose tasks would be waited for
+        spark.stop()
     return 0
 
 
