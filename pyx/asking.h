@@ -23,6 +23,7 @@ typedef struct {
     int64_t lo, hi; /* times of the rows that it can meet */
     int64_t first_block, stop_block;
     int64_t items, needed; /* how many it has, and must share */
+    int64_t least, most;   /* items of rows that can pass at all */
     int64_t answer; /* number of its answer, if it is to be kept */
 } Asking;
 
@@ -79,6 +80,33 @@ static inline int64_t items_needed(const Measure *m, int64_t n) {
     return low;
 }
 
+/* Whether a set of `other` items can pass beside one of n that asks: where one lies in the other. */
+static inline int size_fits(const Measure *m, int64_t n, int64_t other) {
+    int64_t common = n < other ? n : other;
+    return passes(m, m->turned ? set_value(m->measure, common, other, n) : set_value(m->measure, common, n, other));
+}
+
+#define MOST_ITEMS ((int64_t)INT32_MAX)
+
+/* The least and the greatest number of items of a set that can pass; the nearer to n, the better. */
+static inline void sizes_that_fit(const Measure *m, int64_t n, int64_t *least, int64_t *most) {
+    int64_t low = 1, high = n;
+    *least = 0, *most = MOST_ITEMS;
+    if (m->measure > COSINE_SETS) return;
+    while (low < high) {
+        int64_t middle = (low + high) >> 1;
+        if (size_fits(m, n, middle)) high = middle;
+        else low = middle + 1;
+    }
+    *least = low;
+    for (low = n, high = MOST_ITEMS; low < high;) {
+        int64_t middle = (low + high + 1) >> 1;
+        if (size_fits(m, n, middle)) low = middle;
+        else high = middle - 1;
+    }
+    *most = low;
+}
+
 /* Whether the number of common items alone decides. */
 static inline int count_decides(const Measure *m) {
     return m->measure == OVERLAP || (m->measure == CONTAINMENT && !m->turned);
@@ -87,7 +115,7 @@ static inline int count_decides(const Measure *m) {
 /* Take rows [0, n) of q->given that can find anything, fewer items first. */
 static inline void put_in_order(Asked *q, const Measure *m, int64_t n) {
     int64_t place[MOST_COUNTS + 1] = {0};
-    int64_t needed = 0;
+    int64_t items = 0, needed = 0, least = 0, most = 0;
     q->n = 0;
     q->lanes = NULL;
     q->first_block = INT64_MAX, q->stop_block = INT64_MIN;
@@ -106,8 +134,12 @@ static inline void put_in_order(Asked *q, const Measure *m, int64_t n) {
     }
     for (int64_t i = 0; i < n; i++) {
         Asking a = q->row[i];
-        if (i == 0 || a.items != q->row[i - 1].items) needed = items_needed(m, a.items);
-        a.needed = needed;
+        if (i == 0 || a.items != items) {
+            items = a.items;
+            needed = items_needed(m, items);
+            sizes_that_fit(m, items, &least, &most);
+        }
+        a.needed = needed, a.least = least, a.most = most;
         if (a.needed > a.items || a.first_block >= a.stop_block) continue;
         q->bound[q->n] = a.row;
         q->row[q->n++] = a;

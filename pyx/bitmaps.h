@@ -73,6 +73,21 @@ static inline int keep_in_time(const Block *block, int ascending, int64_t lo, in
     return bits_meet(bits, &fits);
 }
 
+/* Drop the rows whose sets have too few or too many items to pass; whether any is left. */
+static inline int keep_passing_sizes(const Measure *m, const Block *block, const Asking *a, Bits *bits) {
+    const Column *length = m->target.length;
+    uint64_t any = 0;
+    for (int w = 0; w < WORDS; w++) {
+        for (uint64_t word = bits->word[w]; word; word &= word - 1) {
+            int64_t row = block->row[w * 64 + __builtin_ctzll(word)];
+            int64_t n = ((const int32_t *)length->data)[row & length->mask];
+            if (n < a->least || n > a->most) bits->word[w] &= ~(word & -word);
+        }
+        any |= bits->word[w];
+    }
+    return any != 0;
+}
+
 /* Rows of block b that a run of asking rows finds, in q->bits; one bit for each that finds any. */
 static inline uint64_t count_run(Bitmaps *all, const Part *p, int64_t b, const Run *run) {
     const Block *block = all->blocks.block[b];
@@ -87,6 +102,8 @@ static inline uint64_t count_run(Bitmaps *all, const Part *p, int64_t b, const R
         const Asking *a = q->row + run->first + i;
         int fits = b >= a->first_block && b < a->stop_block;
         if (fits && !inside) fits = keep_in_time(block, (int)content->ascending, a->lo, a->hi, q->bits + i);
+        if (fits && !clear && (a->least > 1 || a->most < MOST_ITEMS))
+            fits = keep_passing_sizes(&p->measure, block, a, q->bits + i);
         if (fits && !clear) {
             Bits sure = {{0}};
             decide(p, block, a->row, q->bits + i, &sure);
@@ -105,8 +122,8 @@ static void bitmaps_fill(void *index, Part *p) {
         int64_t n = p->n_answers - from < TOGETHER ? p->n_answers - from : TOGETHER;
         for (int64_t i = 0; i < n; i++) {
             const Answer *a = p->answers + from + i;
-            q->given[i] = (Asking){a->row, a->lo, a->hi, a->first_block, a->first_block + a->n_blocks,
-                                   components(&p->measure.asking, a->row).n, 0, from + i};
+            int64_t items = components(&p->measure.asking, a->row).n, stop = a->first_block + a->n_blocks;
+            q->given[i] = (Asking){a->row, a->lo, a->hi, a->first_block, stop, items, 0, 0, 0, from + i};
         }
         put_in_order(q, &p->measure, n);
         for (int64_t b = q->first_block; b < q->stop_block; b++) {
@@ -128,7 +145,7 @@ static inline int64_t ask_next(Bitmaps *all, const Part *p, const Probe *probe, 
     Asked *q = all->asked;
     int64_t n = probe->n - from < all->blocks.together ? probe->n - from : all->blocks.together;
     for (int64_t i = 0; i < n; i++) {
-        Asking a = {probe->row[p->stream][from + i], probe->lo[from + i], probe->hi[from + i], 0, 0, 0, 0, 0};
+        Asking a = {probe->row[p->stream][from + i], probe->lo[from + i], probe->hi[from + i], 0, 0, 0, 0, 0, 0, 0};
         a.first_block = blocks_between(&all->blocks, a.lo, a.hi, &a.stop_block);
         a.items = components(&p->measure.asking, a.row).n;
         q->given[i] = a;
