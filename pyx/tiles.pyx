@@ -58,7 +58,7 @@ cdef class VectorTiles(RowIndex):
         self.all.doubles = doubles
         self.all.width = -1
         self.all.blocks.ordered = True
-        self.all.blocks.together = 1024
+        self.all.blocks.together = 4096  # packs of new rows are then nearly full
         self.blocks = &self.all.blocks
         self.content_bytes = sizeof(TileContent)
         self.least_room = 32
