@@ -165,6 +165,8 @@ def _whole(column: Any) -> _Lists:
         return _Lists(where, [bytes_], valid)
     if pat.is_fixed_size_list(arrow):
         return _Lists((np.arange(n + 1) + array.offset) * arrow.list_size, [array.values], valid)
+    if pat.is_list_view(arrow) or pat.is_large_list_view(arrow):
+        return _Lists(*_of_views(array), valid)
     where = array.offsets.to_numpy().astype(np.int64)
     if pat.is_map(arrow):
         return _Lists(where, [array.keys, array.items], valid)
@@ -172,12 +174,19 @@ def _whole(column: Any) -> _Lists:
     return _Lists(where, children, valid)
 
 
+def _of_views(array: Any) -> tuple[I64, list[Any]]:
+    """Offsets and children of list views, one row after the other: Arrow's cast mixes rows up."""
+    lengths = array.value_lengths().fill_null(0).to_numpy()
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    values = array.flatten()
+    return offsets, values.flatten() if pat.is_struct(values.type) else [values]
+
+
 def _plain(column: Any) -> Any:
     """One array of a layout that `_lists` reads."""
     arrow = value_type(column.type)
-    if pat.is_list_view(arrow) or pat.is_large_list_view(arrow):
-        arrow = pa.large_list(arrow.value_type)
-    elif pat.is_binary(arrow) or pat.is_binary_view(arrow):
+    if pat.is_binary(arrow) or pat.is_binary_view(arrow):
         arrow = pa.large_binary()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

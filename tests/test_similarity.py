@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
@@ -91,6 +92,30 @@ def test_measures_equal_the_oracle_on_every_path(
 def wj_condition(value: Any, sign: str, limit: float) -> Any:
     """The condition a user writes."""
     return oracle.COMPARE[sign](value, limit)
+
+
+def views(kind: Any, seed: int) -> tuple[pa.Table, pa.Table]:
+    """Lists as views of their rows, null ones and slices too, and the same as plain lists."""
+    random = np.random.default_rng(seed)
+    rows: list[Any] = [random.integers(0, 5, 3).tolist() for _ in range(40)]
+    rows[7] = None
+    arrays = [pa.array(rows, kind(pa.int64())), pa.array(rows, pa.list_(pa.int64()))]
+    half = [pa.chunked_array([one[3:20], one[20:]]) for one in arrays]
+    viewed, plain = (pa.table({"t": np.arange(37), "v": one}) for one in half)
+    return viewed, plain
+
+
+@pytest.mark.parametrize("kind", [pa.list_view, pa.large_list_view])
+@pytest.mark.parametrize("name", ["l2", "dot", "overlap", "jaccard"])
+def test_views_are_lists(name: str, kind: Any) -> None:
+    a, b = streams((9, 9))
+    condition = measure(name, a["v"], b["v"]) >= 1
+    (left, plain_left), (right, plain_right) = views(kind, 1), views(kind, 2)
+    query = wj.join(a, b, on=condition)
+    found = batch(query, left, right)
+    assert len(found) > 20
+    assert found == batch(query, plain_left, plain_right)
+    assert found == batch(query, left, plain_right)
 
 
 @given(pairs, pairs)
