@@ -4,6 +4,10 @@
  * that a newer one pushes out of a full line is dropped if it has expired; otherwise it goes to one
  * of the lists of lists.h, which the key has until all in it have expired.  A probe looks there only
  * if the oldest row of the line is recent enough.
+ *
+ * A line holds 32 bits of a time: how far it lies from `base`.  Where 32 bits do not span what is
+ * alive, they count steps of 2 ** shift, and exact times lie beside the lines, for those probes whose
+ * bounds fall into the step of a row.
  */
 #ifndef WINDJOIN_LINES_H
 #define WINDJOIN_LINES_H
@@ -12,55 +16,111 @@
 #include "lists.h"
 #include "memory.h"
 
-#define LINE_ROWS 5
-#define MOST_LISTS ((1 << 29) - 2)
+#define LINE_ROWS 8
+#define LINE_VACANT INT32_MIN /* the time of a slot without a row */
+#define LINE_FIRST (INT32_MIN + 1)
+#define LINE_LAST (INT32_MAX - 1)
+#define LINE_SPAN_BITS 29 /* of the steps that what is alive spans when `base` is chosen */
 
-/* Rows [LINE_ROWS - used, LINE_ROWS) are there, in the order of time. */
+/* In the order of time; vacant slots come first. */
 typedef struct {
-    int64_t time[LINE_ROWS];
+    int32_t time[LINE_ROWS];
     uint32_t row[LINE_ROWS]; /* its last 32 bits */
-    uint32_t used : 3;
-    uint32_t more : 29; /* 1 + number of the list of older ones, 0: there are none */
 } Line;
 
 typedef struct {
     Line *lines;
+    int64_t (*exact)[LINE_ROWS]; /* times, NULL if shift is 0 */
+    uint32_t *more;              /* per line, 1 + number of the list of older rows; 0: none */
     int64_t n_lines;
-    int64_t *memory; /* in which they lie, at the beginning of a cache line */
+    int64_t *memory; /* in which all these lie, at the beginning of a cache line */
     int64_t newest;  /* the greatest row number that was inserted */
+    int64_t base;    /* in steps */
+    int shift;
     Lists *older;
 } Lines;
 
-/* Room for n lines, with the old ones; 0: no memory. */
-static inline int lines_grow(Lines *all, int64_t n) {
-    int64_t *memory = new_array(8 * (n + 2));
+static inline int64_t lines_time(const Lines *all, int64_t code, int k) {
+    return all->exact ? all->exact[code][k] : all->base + all->lines[code].time[k];
+}
+
+/* What n lines take, in int64. */
+static inline int64_t lines_words(int64_t n, int exact) {
+    return 8 * (n + 2) + (n + 1) / 2 + (exact ? LINE_ROWS * n : 0);
+}
+
+/* Room for n lines, with the old ones, and with exact times if they are wanted; 0: no memory. */
+static inline int lines_grow(Lines *all, int64_t n, int exact) {
+    int64_t *memory = new_array(lines_words(n, exact)), old = all->n_lines;
     if (!memory) return 0;
     Line *lines = (Line *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
-    if (all->n_lines) memcpy(lines, all->lines, (size_t)all->n_lines * sizeof(Line));
-    memset(lines + all->n_lines, 0, (size_t)(n - all->n_lines) * sizeof(Line));
+    int64_t(*times)[LINE_ROWS] = exact ? (int64_t(*)[LINE_ROWS])(lines + n) : NULL;
+    uint32_t *more = (uint32_t *)((int64_t *)(lines + n) + (exact ? LINE_ROWS * n : 0));
+    if (old) memcpy(lines, all->lines, (size_t)old * sizeof(Line));
+    for (int64_t c = 0; exact && c < old; c++)
+        for (int k = 0; k < LINE_ROWS; k++) times[c][k] = lines_time(all, c, k);
+    if (old) memcpy(more, all->more, (size_t)old * sizeof(uint32_t));
+    memset(more + old, 0, (size_t)(n - old) * sizeof(uint32_t));
+    for (int64_t c = old; c < n; c++)
+        for (int k = 0; k < LINE_ROWS; k++) lines[c].time[k] = LINE_VACANT;
     free(all->memory);
     all->memory = memory;
     all->lines = lines;
+    all->exact = times;
+    all->more = more;
     return 1;
 }
 
-/* Put a row at its place among those of a line; if it is full, its oldest row goes. */
-static inline void line_put(Line *line, int64_t time, int64_t row) {
-    int last = LINE_ROWS - 1;
-    if (line->used == 0 || line->time[LINE_ROWS - 1] <= time) {
-        memmove(line->time, line->time + 1, (LINE_ROWS - 1) * sizeof(int64_t));
-        memmove(line->row, line->row + 1, (LINE_ROWS - 1) * sizeof(uint32_t));
-    } else { /* out of order: ties stay in the order of arrival */
-        int first = LINE_ROWS - line->used;
-        while (last >= first && line->time[last] > time) last--;
-        for (int k = first > 1 ? first : 1; k <= last; k++) {
-            line->time[k - 1] = line->time[k];
-            line->row[k - 1] = line->row[k];
+/* Bounds in steps from the base, no further than the times of lines go. */
+static inline int32_t lines_least(const Lines *all, int64_t lo) {
+    int64_t d = subtract_saturated(lo >> all->shift, all->base);
+    return d < LINE_FIRST ? LINE_FIRST : d > INT32_MAX ? INT32_MAX : (int32_t)d;
+}
+
+static inline int32_t lines_most(const Lines *all, int64_t hi) {
+    int64_t d = subtract_saturated(hi >> all->shift, all->base);
+    return d < LINE_VACANT ? LINE_VACANT : d > LINE_LAST ? LINE_LAST : (int32_t)d;
+}
+
+/* Whether lines can hold a time. */
+static inline int lines_reach(const Lines *all, int64_t time) {
+    int64_t d = subtract_saturated(time >> all->shift, all->base);
+    return d >= LINE_FIRST && d <= LINE_LAST;
+}
+
+/* Choose steps and base for times in least .. most, which all that is alive lies in; what lies before
+ * `horizon` goes.  Exact times are there if they will be wanted. */
+static inline void lines_refit(Lines *all, int64_t least, int64_t most, int64_t horizon) {
+    uint64_t span = (uint64_t)most - (uint64_t)least;
+    int shift = 0;
+    while (span >> shift >> LINE_SPAN_BITS) shift++;
+    int64_t base = most >> shift;
+    for (int64_t c = 0; c < all->n_lines; c++) {
+        Line *line = all->lines + c;
+        for (int k = 0; k < LINE_ROWS; k++) {
+            if (line->time[k] == LINE_VACANT) continue;
+            int64_t time = lines_time(all, c, k);
+            line->time[k] = time < horizon ? LINE_VACANT : (int32_t)((time >> shift) - base);
+            if (all->exact) all->exact[c][k] = time;
         }
     }
-    line->time[last] = time;
+    all->shift = shift;
+    all->base = base;
+}
+
+/* Put a row at its place among those of a line; its oldest row, or a vacant slot, goes. */
+static inline void line_put(Lines *all, int64_t code, int64_t time, int64_t row) {
+    Line *line = all->lines + code;
+    int last = LINE_ROWS - 1; /* out of order, ties stay in the order of arrival */
+    while (last > 0 && line->time[last] != LINE_VACANT && lines_time(all, code, last) > time) last--;
+    for (int k = 1; k <= last; k++) {
+        line->time[k - 1] = line->time[k];
+        line->row[k - 1] = line->row[k];
+        if (all->exact) all->exact[code][k - 1] = all->exact[code][k];
+    }
+    line->time[last] = (int32_t)((time >> all->shift) - all->base);
     line->row[last] = (uint32_t)row;
-    line->used += line->used < LINE_ROWS;
+    if (all->exact) all->exact[code][last] = time;
 }
 
 /* A row number of the window from its last 32 bits. */
@@ -68,12 +128,22 @@ static inline int64_t line_row(int64_t newest, uint32_t row) {
     return newest - (int64_t)(uint32_t)((uint32_t)newest - row);
 }
 
-static inline unsigned line_there(const Line *line) {
-    return (0x1fu << (LINE_ROWS - line->used)) & 0x1fu;
+/* Those of the rows `in` of a line that lie in lo .. hi by their exact times. */
+static inline unsigned lines_exactly(const Lines *all, int64_t code, unsigned in, int64_t lo,
+                                     int64_t hi) {
+    const Line *line = all->lines + code;
+    int32_t first = lines_least(all, lo), last = lines_most(all, hi);
+    for (unsigned rest = in; rest; rest &= rest - 1) {
+        int k = __builtin_ctz(rest);
+        if (line->time[k] != first && line->time[k] != last) continue;
+        int64_t time = all->exact[code][k];
+        if (time < lo || time > hi) in &= ~(1u << k);
+    }
+    return in;
 }
 
-/* The loop over partial results.  IN sets which rows of a line lie in lo .. hi, as bits; EMIT writes
- * these; WINDOW is that of LISTS_WALK. */
+/* The loop over partial results.  IN sets which rows of a line lie in first .. last, as bits; EMIT
+ * writes these; WINDOW is that of LISTS_WALK. */
 #define LINES_PROBE(NAME, TARGET, IN, EMIT, WINDOW)                                                \
     TARGET static int NAME(const Lines *all, const Probe *probe, Cursor *cursor, Pairs *out) {     \
         int64_t n = out->n, i = cursor->probe, resume = cursor->position, newest = all->newest;    \
@@ -84,8 +154,9 @@ static inline unsigned line_there(const Line *line) {
             if (code < 0 || code >= all->n_lines) continue;                                        \
             const Line *line = lines + code;                                                       \
             int64_t lo = probe->lo[i], hi = probe->hi[i];                                          \
-            if (line->more && line->time[0] >= lo) {                                               \
-                List *list = all->older->lists + line->more - 1;                                   \
+            int32_t first = lines_least(all, lo), last = lines_most(all, hi);                      \
+            if (line->time[0] >= first && all->more[code]) {                                       \
+                List *list = all->older->lists + all->more[code] - 1;                              \
                 const int64_t *time = all->older->time + list->offset;                             \
                 const int64_t *row = all->older->row + list->offset;                               \
                 int64_t at = resume ? resume - 1 : lists_begin(list, time, lo);                    \
@@ -106,8 +177,8 @@ static inline unsigned line_there(const Line *line) {
                 return 0;                                                                          \
             }                                                                                      \
             unsigned in;                                                                           \
-            IN(line, lo, hi, in);                                                                  \
-            in &= line_there(line);                                                                \
+            IN(line, first, last, in);                                                             \
+            if (all->exact) in = lines_exactly(all, code, in, lo, hi);                             \
             EMIT(line, in);                                                                        \
             n += __builtin_popcount(in);                                                           \
         }                                                                                          \
@@ -116,11 +187,11 @@ static inline unsigned line_there(const Line *line) {
         return 1;                                                                                  \
     }
 
-#define LINES_IN_PLAIN(line, lo, hi, in)                                                  \
-    do {                                                                                  \
-        in = 0;                                                                           \
-        for (int k = 0; k < LINE_ROWS; k++)                                               \
-            in |= (unsigned)(((line)->time[k] >= (lo)) & ((line)->time[k] <= (hi))) << k; \
+#define LINES_IN_PLAIN(line, first, last, in)                                                    \
+    do {                                                                                         \
+        in = 0;                                                                                  \
+        for (int k = 0; k < LINE_ROWS; k++)                                                      \
+            in |= (unsigned)(((line)->time[k] >= (first)) & ((line)->time[k] <= (last))) << k;   \
     } while (0)
 
 #define LINES_EMIT_PLAIN(line, in)                                        \
@@ -128,7 +199,7 @@ static inline unsigned line_there(const Line *line) {
         int64_t m = n;                                                    \
         for (int k = 0; k < LINE_ROWS; k++) {                             \
             found_row[m] = line_row(newest, (line)->row[k]);              \
-            if (found_time) found_time[m] = (line)->time[k];              \
+            if (found_time) found_time[m] = lines_time(all, code, k);     \
             if (found_bound) found_bound[m] = probe->bound[i];            \
             else found_probe[m] = (int32_t)i;                             \
             m += (in) >> k & 1;                                           \
@@ -138,37 +209,38 @@ static inline unsigned line_there(const Line *line) {
 LINES_PROBE(lines_probe_plain, , LINES_IN_PLAIN, LINES_EMIT_PLAIN, LISTS_WINDOW_PLAIN)
 
 #ifdef WINDJOIN_X86
-#define LINES_IN_AVX2(line, lo, hi, in)                                                          \
-    do {                                                                                         \
-        __m256i t_ = _mm256_load_si256((const __m256i *)(line)->time);                           \
-        __m256i lt_ = _mm256_cmpgt_epi64(_mm256_set1_epi64x(lo), t_);                            \
-        __m256i gt_ = _mm256_cmpgt_epi64(t_, _mm256_set1_epi64x(hi));                            \
-        in = ~(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_or_si256(lt_, gt_))) & 15; \
-        in |= (unsigned)(((line)->time[4] >= (lo)) & ((line)->time[4] <= (hi))) << 4;            \
+#define LINES_IN_AVX2(line, first, last, in)                                       \
+    do {                                                                           \
+        __m256i t_ = _mm256_load_si256((const __m256i *)(line)->time);             \
+        __m256i lt_ = _mm256_cmpgt_epi32(_mm256_set1_epi32(first), t_);            \
+        __m256i gt_ = _mm256_cmpgt_epi32(t_, _mm256_set1_epi32(last));             \
+        in = ~(unsigned)_mm256_movemask_ps(                                        \
+                 _mm256_castsi256_ps(_mm256_or_si256(lt_, gt_))) & 0xff;           \
     } while (0)
 
 LINES_PROBE(lines_probe_avx2, TARGET_AVX2, LINES_IN_AVX2, LINES_EMIT_PLAIN, LISTS_WINDOW_AVX2)
 
-/* The line is one vector: five times, and the rows behind them, of which a second load takes hold. */
-#define LINES_IN_AVX512(line, lo, hi, in)                                          \
-    do {                                                                           \
-        __m512i t_ = _mm512_load_si512(line);                                      \
-        in = _mm512_cmpge_epi64_mask(t_, _mm512_set1_epi64(lo)) &                  \
-             _mm512_cmple_epi64_mask(t_, _mm512_set1_epi64(hi));                   \
+#define LINES_IN_AVX512(line, first, last, in)                                 \
+    do {                                                                       \
+        __m256i t_ = _mm256_load_si256((const __m256i *)(line)->time);         \
+        in = _mm256_cmpge_epi32_mask(t_, _mm256_set1_epi32(first)) &           \
+             _mm256_cmple_epi32_mask(t_, _mm256_set1_epi32(last));             \
     } while (0)
 
 #define LINES_EMIT_AVX512(line, in)                                                                \
     do {                                                                                           \
         __m256i r_ = _mm256_maskz_compress_epi32(                                                  \
-            (__mmask8)(in), _mm256_loadu_si256((const __m256i *)(line)->row));                     \
+            (__mmask8)(in), _mm256_load_si256((const __m256i *)(line)->row));                      \
         r_ = _mm256_sub_epi32(_mm256_set1_epi32((int)(uint32_t)newest), r_);                       \
         _mm512_storeu_si512(found_row + n, _mm512_sub_epi64(_mm512_set1_epi64(newest),             \
                                                             _mm512_cvtepu32_epi64(r_)));           \
         if (found_bound) _mm512_storeu_si512(found_bound + n, _mm512_set1_epi64(probe->bound[i])); \
         else _mm256_storeu_si256((__m256i *)(found_probe + n), _mm256_set1_epi32((int)i));         \
-        if (found_time)                                                                            \
-            _mm512_storeu_si512(found_time + n, _mm512_maskz_compress_epi64(                       \
-                                                    (__mmask8)(in), _mm512_load_si512(line)));     \
+        if (found_time) {                                                                          \
+            int64_t m_ = n;                                                                        \
+            for (unsigned rest_ = (in); rest_; rest_ &= rest_ - 1)                                 \
+                found_time[m_++] = lines_time(all, code, __builtin_ctz(rest_));                    \
+        }                                                                                          \
     } while (0)
 
 LINES_PROBE(lines_probe_any_avx512, TARGET_AVX512, LINES_IN_AVX512, LINES_EMIT_AVX512,
@@ -178,20 +250,24 @@ LINES_PROBE(lines_probe_any_avx512, TARGET_AVX512, LINES_IN_AVX512, LINES_EMIT_A
  * decides.  A key with a list is left to the loop above. */
 TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe, Cursor *cursor,
                                             Pairs *out) {
-    int64_t n = out->n, i = cursor->probe, m = probe->n, n_lines = all->n_lines;
+    int64_t n = out->n, i = cursor->probe, m = probe->n, n_lines = all->n_lines, base = all->base;
     const int32_t *codes = probe->code;
     const int64_t *los = probe->lo, *his = probe->hi, *asker = probe->bound;
     const Line *lines = all->lines;
     PAIRS_AT_HAND
     __m512i newest = _mm512_set1_epi64(all->newest);
     __m256i newest_bits = _mm256_set1_epi32((int)(uint32_t)all->newest);
-    if (found_time || cursor->position) return lines_probe_any_avx512(all, probe, cursor, out);
+    if (found_time || cursor->position || all->exact)
+        return lines_probe_any_avx512(all, probe, cursor, out);
     for (; i < m && n < capacity; i++) {
         if ((uint64_t)(int64_t)codes[i] >= (uint64_t)n_lines) continue;
         const Line *line = lines + codes[i];
-        __m512i t = _mm512_load_si512(line);
-        __mmask8 late = _mm512_mask_cmpge_epi64_mask(line_there(line), t, _mm512_set1_epi64(los[i]));
-        if ((late & 1) && line->more) {
+        int64_t first = subtract_saturated(los[i], base), last = subtract_saturated(his[i], base);
+        first = first < LINE_FIRST ? LINE_FIRST : first > INT32_MAX ? INT32_MAX : first;
+        last = last < LINE_VACANT ? LINE_VACANT : last > LINE_LAST ? LINE_LAST : last;
+        __m256i t = _mm256_load_si256((const __m256i *)line->time);
+        __mmask8 late = _mm256_cmpge_epi32_mask(t, _mm256_set1_epi32((int)first));
+        if ((late & 1) && all->more[codes[i]]) {
             Cursor one = {i, 0, 0, 0};
             Probe this = *probe;
             this.n = i + 1;
@@ -203,9 +279,9 @@ TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe
             n = out->n;
             continue;
         }
-        __mmask8 in = _mm512_mask_cmple_epi64_mask(late, t, _mm512_set1_epi64(his[i]));
+        __mmask8 in = _mm256_mask_cmple_epi32_mask(late, t, _mm256_set1_epi32((int)last));
         __m256i row = _mm256_maskz_compress_epi32(
-            in, _mm256_loadu_si256((const __m256i *)line->row));
+            in, _mm256_load_si256((const __m256i *)line->row));
         __m512i back = _mm512_cvtepu32_epi64(_mm256_sub_epi32(newest_bits, row));
         _mm512_storeu_si512(found_row + n, _mm512_sub_epi64(newest, back));
         if (found_bound) _mm512_storeu_si512(found_bound + n, _mm512_set1_epi64(asker[i]));
@@ -218,38 +294,42 @@ TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe
     return i == m;
 }
 
-/* Put a row that is not older than the others of a full line whose oldest has expired. */
-TARGET_AVX512 static inline void line_shift_avx512(Line *line, int64_t time, int64_t row) {
-    const __m512i one_on =
-        _mm512_set_epi32(15, 14, 14, 13, 12, 11, 9, 8, 9, 8, 7, 6, 5, 4, 3, 2);
-    __m512i rows = _mm512_permutexvar_epi32(one_on, _mm512_load_si512(line));
-    rows = _mm512_mask_set1_epi64(rows, 1 << (LINE_ROWS - 1), time);
-    _mm512_store_si512(line, _mm512_mask_set1_epi32(rows, 1 << 14, (int)(uint32_t)row));
-}
-
-/* Put rows as long as each is of that kind; how many were. */
-TARGET_AVX512 static int64_t lines_put_avx512(Line *lines, int64_t i, int64_t n,
+/* Put rows as long as each needs nothing but its line: it counts, none of those there is newer, the
+ * slot that goes is vacant or has expired, and there is no list.  How many were. */
+TARGET_AVX512 static int64_t lines_put_avx512(const Lines *all, int64_t i, int64_t n,
                                               const int32_t *code, const int64_t *time,
-                                              const int64_t *row, int64_t horizon) {
+                                              const int64_t *row, int32_t horizon) {
+    const __m256i one_on = _mm256_set_epi32(0, 7, 6, 5, 4, 3, 2, 1);
+    Line *lines = all->lines;
+    int64_t base = all->base;
+    if (all->exact) return i;
     for (; i < n; i++) {
         if (code[i] < 0) break;
         Line *line = lines + code[i];
-        if (line->used != LINE_ROWS || line->more || line->time[0] >= horizon ||
-            line->time[LINE_ROWS - 1] > time[i])
+        int64_t t = subtract_saturated(time[i], base);
+        if (t < horizon || line->time[0] >= horizon || line->time[LINE_ROWS - 1] > t ||
+            all->more[code[i]])
             break;
-        line_shift_avx512(line, time[i], row[i]);
+        __m256i times = _mm256_permutexvar_epi32(
+            one_on, _mm256_load_si256((const __m256i *)line->time));
+        __m256i rows = _mm256_permutexvar_epi32(
+            one_on, _mm256_load_si256((const __m256i *)line->row));
+        _mm256_store_si256((__m256i *)line->time, _mm256_mask_set1_epi32(times, 0x80, (int)t));
+        _mm256_store_si256((__m256i *)line->row,
+                           _mm256_mask_set1_epi32(rows, 0x80, (int)(uint32_t)row[i]));
     }
     return i;
 }
 #endif
 
-/* Put rows as long as each needs nothing but its line; the first that needs more. */
-static inline int64_t lines_put_fast(Line *lines, int64_t i, int64_t n, const int32_t *code,
+/* The first row from i on that needs more than its line. */
+static inline int64_t lines_put_fast(const Lines *all, int64_t i, int64_t n, const int32_t *code,
                                      const int64_t *time, const int64_t *row, int64_t horizon) {
 #ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) return lines_put_avx512(lines, i, n, code, time, row, horizon);
+    if (isa_level() == ISA_AVX512)
+        return lines_put_avx512(all, i, n, code, time, row, lines_least(all, horizon));
 #endif
-    (void)lines, (void)n, (void)code, (void)time, (void)row, (void)horizon;
+    (void)all, (void)n, (void)code, (void)time, (void)row, (void)horizon;
     return i;
 }
 

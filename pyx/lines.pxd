@@ -6,12 +6,12 @@ from windjoin.pyx.lists cimport KeyLists, Lists
 
 cdef extern from "lines.h" nogil:
     ctypedef struct Line:
-        int64_t time[5]
-        uint32_t row[5]
-        unsigned int used
-        unsigned int more
+        int32_t time[8]
+        uint32_t row[8]
     ctypedef struct Lines:
         Line *lines
+        int64_t (*exact)[8]
+        uint32_t *more
         int64_t n_lines
         int64_t *memory
         int64_t newest
@@ -22,12 +22,18 @@ cdef class KeyLines(Index):
     cdef Lines all
     cdef int64_t room
     cdef int64_t horizon
+    cdef bint begun
+    cdef int64_t oldest  # time of all that may be alive
+    cdef int64_t latest
     cdef KeyLists older
     cdef int32_t *vacant  # lists that no key has
     cdef int32_t n_vacant
     cdef int32_t n_lists
-    cdef int _put_one(self, Line *line, int64_t time, int64_t row) except -1 nogil
-    cdef int _keep_older(self, Line *line, int64_t time, int64_t row) except -1 nogil
+    cdef int _refit(self) except -1 nogil
+    cdef int _put_one(self, int64_t code, int64_t time, int64_t row) except -1 nogil
+    cdef int _keep_older(self, int64_t code, int64_t time, int64_t row) except -1 nogil
     cdef int _new_list(self) except -1 nogil
-    cdef void _give_list(self, Line *line) noexcept nogil
+    cdef void _give_list(self, int64_t code) noexcept nogil
+    cdef void _give_list_if_vacant(self, int64_t code) noexcept nogil
     cdef int _need_lines(self, int64_t n) except -1 nogil
+    cdef int _set_room(self, int64_t n, bint exact) except -1 nogil

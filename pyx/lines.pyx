@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.equality``.
 """
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
@@ -12,18 +12,27 @@ from windjoin.pyx.lists cimport KeyLists
 
 cdef extern from "lines.h" nogil:
     const int LINE_ROWS
-    const int MOST_LISTS
+    const int LINE_SPAN_BITS
+    const int32_t LINE_VACANT
     int lines_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
-    int lines_grow(Lines *all, int64_t n)
+    int64_t lines_words(int64_t n, int exact)
+    int lines_grow(Lines *all, int64_t n, int exact)
+    bint lines_reach(const Lines *all, int64_t time)
+    int32_t lines_least(const Lines *all, int64_t lo)
+    void lines_refit(Lines *all, int64_t least, int64_t most, int64_t horizon)
     int64_t lines_put_fast(
-        Line *lines, int64_t i, int64_t n, const int32_t *code, const int64_t *time,
+        const Lines *all, int64_t i, int64_t n, const int32_t *code, const int64_t *time,
         const int64_t *row, int64_t horizon,
     )
-    void line_put(Line *line, int64_t time, int64_t row)
+    void line_put(Lines *all, int64_t code, int64_t time, int64_t row)
     int64_t line_row(int64_t newest, uint32_t row)
+    int64_t lines_time(const Lines *all, int64_t code, int k)
 
 cdef extern from "memory.h" nogil:
     size_t array_bytes(int64_t n)
+
+cdef enum:
+    MOST_LISTS = 0x7ffffffe
 
 
 cdef class KeyLines(Index):
@@ -39,6 +48,9 @@ cdef class KeyLines(Index):
         self.state = &self.all
         self.room = 0
         self.horizon = INT64_MIN
+        self.begun = False
+        self.oldest = INT64_MAX
+        self.latest = INT64_MIN
         self.vacant = NULL
         self.n_vacant = self.n_lists = 0
 
@@ -48,7 +60,9 @@ cdef class KeyLines(Index):
 
     @property
     def nbytes(self):
-        lines = array_bytes(8 * (self.room + 2)) if self.all.memory != NULL else 0
+        lines = 0
+        if self.all.memory != NULL:
+            lines = array_bytes(lines_words(self.room, self.all.exact != NULL))
         return <int64_t>lines + self.older.nbytes + 4 * self.n_lists
 
     def insert(self, const int32_t[::1] codes, const int64_t[::1] times, const int64_t[::1] rows):
@@ -70,60 +84,86 @@ cdef class KeyLines(Index):
         Returns one byte per code: whether any row is left.
         """
         cdef int64_t code
+        cdef int32_t horizon = lines_least(&self.all, self.horizon)
+        cdef int k
         cdef Line *line
         cdef object live = bytearray(self.all.n_lines)
         cdef uint8_t[::1] flags = live
         for code in range(self.all.n_lines):
             line = self.all.lines + code
-            while line.used and line.time[LINE_ROWS - line.used] < self.horizon:
-                line.used -= 1
-            if line.used < LINE_ROWS:
-                self._give_list(line)
-            flags[code] = line.used > 0
+            for k in range(LINE_ROWS):
+                if line.time[k] < horizon:
+                    line.time[k] = LINE_VACANT
+            self._give_list_if_vacant(code)
+            flags[code] = line.time[LINE_ROWS - 1] != LINE_VACANT
         return live
 
     cdef int put(
         self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
-        cdef int64_t i, newest = self.all.newest
+        cdef int64_t i, newest = self.all.newest, least = time[0], most = time[0]
         cdef int32_t top = -1
-        cdef Line *lines
         for i in range(n):
             top = max(top, code[i])
             newest = max(newest, row[i])
+            least = min(least, time[i])
+            most = max(most, time[i])
         self.all.newest = newest
+        if most < self.horizon:
+            return 0
         if top >= self.all.n_lines:
             self._need_lines(top + 1)
-        lines = self.all.lines
+        least = max(least, self.horizon)
+        self.oldest = min(self.oldest, least)
+        self.latest = max(self.latest, most)
+        if not (self.begun and lines_reach(&self.all, least) and lines_reach(&self.all, most)):
+            self._refit()
         i = 0
         while i < n:
-            i = lines_put_fast(lines, i, n, code, time, row, self.horizon)
+            i = lines_put_fast(&self.all, i, n, code, time, row, self.horizon)
             if i < n and code[i] >= 0:
-                self._put_one(lines + code[i], time[i], row[i])
+                self._put_one(code[i], time[i], row[i])
             i += 1
         return 0
 
-    cdef int _put_one(self, Line *line, int64_t time, int64_t row) except -1 nogil:
-        if line.used == LINE_ROWS:
-            if time < line.time[0]:
-                return self._keep_older(line, time, row) if time >= self.horizon else 0
-            if line.time[0] < self.horizon:
-                self._give_list(line)
-            else:
-                self._keep_older(line, line.time[0], line_row(self.all.newest, line.row[0]))
-        line_put(line, time, row)
+    cdef int _refit(self) except -1 nogil:
+        """Let the lines reach all times that may be alive."""
+        cdef int64_t code
+        self.begun = True
+        self.oldest = max(self.oldest, self.horizon)
+        if (<uint64_t>self.latest - <uint64_t>self.oldest) >> LINE_SPAN_BITS:
+            self._set_room(max(self.room, 1), True)
+        lines_refit(&self.all, self.oldest, self.latest, self.horizon)
+        for code in range(self.all.n_lines):
+            self._give_list_if_vacant(code)
         return 0
 
-    cdef int _keep_older(self, Line *line, int64_t time, int64_t row) except -1 nogil:
+    cdef int _put_one(self, int64_t code, int64_t time, int64_t row) except -1 nogil:
+        cdef Line *line = self.all.lines + code
+        cdef int64_t first
+        if time < self.horizon:
+            return 0
+        if line.time[0] != LINE_VACANT:
+            first = lines_time(&self.all, code, 0)
+            if time < first:
+                return self._keep_older(code, time, row)
+            if first < self.horizon:
+                self._give_list(code)
+            else:
+                self._keep_older(code, first, line_row(self.all.newest, line.row[0]))
+        line_put(&self.all, code, time, row)
+        return 0
+
+    cdef int _keep_older(self, int64_t code, int64_t time, int64_t row) except -1 nogil:
         """Keep a row that still counts but has no place in its line."""
         cdef int32_t number
-        if line.more == 0:
+        if self.all.more[code] == 0:
             if self.n_vacant == 0:
                 self._new_list()
             self.n_vacant -= 1
-            line.more = self.vacant[self.n_vacant] + 1
-        number = line.more - 1
+            self.all.more[code] = self.vacant[self.n_vacant] + 1
+        number = <int32_t>(self.all.more[code] - 1)
         return self.older.put(1, &number, NULL, &time, &row)
 
     cdef int _new_list(self) except -1 nogil:
@@ -138,19 +178,27 @@ cdef class KeyLines(Index):
         self.n_vacant = 1
         return 0
 
-    cdef void _give_list(self, Line *line) noexcept nogil:
+    cdef void _give_list(self, int64_t code) noexcept nogil:
         """All that is older than the line has expired."""
-        if line.more:
-            self.older.empty(line.more - 1)
-            self.vacant[self.n_vacant] = line.more - 1
+        if self.all.more[code]:
+            self.older.empty(self.all.more[code] - 1)
+            self.vacant[self.n_vacant] = <int32_t>(self.all.more[code] - 1)
             self.n_vacant += 1
-            line.more = 0
+            self.all.more[code] = 0
+
+    cdef void _give_list_if_vacant(self, int64_t code) noexcept nogil:
+        """Rows leave a full line for two reasons, and both say that all that is older has expired."""
+        if self.all.lines[code].time[0] == LINE_VACANT:
+            self._give_list(code)
 
     cdef int _need_lines(self, int64_t n) except -1 nogil:
         if n > self.room:
-            n = max(n, 2 * self.room)
-            if not lines_grow(&self.all, n):
-                out_of_memory(b"keys of an equality index", n)
-            self.room = n
+            self._set_room(max(n, 2 * self.room), self.all.exact != NULL)
         self.all.n_lines = max(self.all.n_lines, n)
+        return 0
+
+    cdef int _set_room(self, int64_t n, bint exact) except -1 nogil:
+        if not lines_grow(&self.all, n, exact):
+            out_of_memory(b"keys of an equality index", n)
+        self.room = n
         return 0

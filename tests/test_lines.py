@@ -1,0 +1,101 @@
+"""Lines of live equality indexes: their times are 32 bits of times that may be anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import windjoin as wj
+from hypothesis import given
+from hypothesis import strategies as st
+
+SCALES = (1, 1000, 2**27, 2**33, 2**45)
+SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+Pushes = list[tuple[str, dict[str, Any]]]
+
+
+@st.composite
+def pushes(draw: st.DrawFn) -> tuple[Pushes, tuple[int, int], int]:
+    """Rows of few keys on two streams, windows and a lateness, with steps and leaps of any width."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    scale = draw(st.sampled_from(SCALES))
+    start = draw(st.sampled_from([-(2**62), -5, 0, 2**40, 2**61]))
+    clocks, found = {"a": start, "b": start}, []
+    lateness = draw(st.sampled_from([0, 3, 40])) * scale
+    for number in range(draw(st.integers(1, 25))):
+        name = draw(st.sampled_from("ab"))
+        n = draw(st.sampled_from([1, 1, 2, 30, 300]))
+        steps = random.integers(0, 2, n) * random.integers(0, 3 * scale, n)
+        if draw(st.integers(0, 9)) == 0:
+            steps[0] += 2**33 if scale < 2**33 else 100 * scale
+        times = clocks[name] + steps.cumsum()
+        clocks[name] = int(times[-1])
+        if lateness and number:
+            times = times - random.integers(0, lateness, n)
+        found.append((name, {"t": times, "k": random.integers(0, 1 + n // 4, n)}))
+    windows = draw(st.integers(0, 60)) * scale, draw(st.integers(0, 60)) * scale
+    return found, windows, lateness
+
+
+def expected(come: Pushes, windows: tuple[int, int], lateness: int) -> list[tuple[int, int]]:
+    """All pairs of rows in time for each other, by comparing everything with everything."""
+    rows: dict[str, list[tuple[int, int]]] = {"a": [], "b": []}
+    pairs = []
+    newest = dict.fromkeys("ab", -(2**63))
+    for name, arrived in come:
+        for t, k in zip(arrived["t"].tolist(), arrived["k"].tolist(), strict=True):
+            number = len(rows[name])
+            if t < newest[name] - lateness:
+                rows[name].append((2**80, -1))
+                continue
+            newest[name] = max(newest[name], t)
+            rows[name].append((t, k))
+            for other, (u, own) in enumerate(rows["b" if name == "a" else "a"]):
+                a, b = (t, u) if name == "a" else (u, t)
+                if own == k and -windows[0] <= a - b <= windows[1]:
+                    pairs.append((number, other) if name == "a" else (other, number))
+    return sorted(pairs)
+
+
+def found(come: Pushes, windows: tuple[int, int], lateness: int) -> list[tuple[int, int]]:
+    """The same by a session."""
+    a, b = (wj.stream(s, time="t", window=w) for s, w in zip("ab", windows, strict=True))
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    schemas = {"a": SCHEMA, "b": SCHEMA}
+    pairs: list[tuple[int, int]] = []
+    with query.open(schemas=schemas, rows_only=True, lateness=lateness) as session:
+        for name, rows in come:
+            out = session.push(name, rows)
+            pairs += zip(out["a"].tolist(), out["b"].tolist(), strict=True)
+    return sorted(pairs)
+
+
+@given(pushes())
+def test_times_of_any_width_are_compared_exactly(case: Any) -> None:
+    assert found(*case) == expected(*case)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_key_with_more_rows_than_a_line_holds(scale: int) -> None:
+    times = np.arange(40, dtype=np.int64) * scale
+    rows = {"t": times, "k": np.zeros(40, np.int64)}
+    come = [("a", rows), ("b", rows), ("a", {"t": times + 40 * scale, "k": rows["k"]})]
+    windows = 20 * scale, 30 * scale
+    assert found(come, windows, 0) == expected(come, windows, 0)
+
+
+def test_times_leave_the_reach_of_lines_and_memory_stays_as_it_is() -> None:
+    a, b = (wj.stream(s, time="t", window=1000) for s in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    held, results = [], 0
+    with query.open(schemas={"a": SCHEMA, "b": SCHEMA}, rows_only=True) as session:
+        for number in range(60):
+            times = number * 2**30 + np.arange(500)
+            rows = {"t": times, "k": np.arange(500) % 50}
+            session.push("a", rows)
+            results += len(session.push("b", rows)["a"])
+            held.append(session.metrics["state_bytes"])
+    assert results == 60 * 50 * 100
+    assert held[-1] == held[20]
