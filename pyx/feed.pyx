@@ -26,7 +26,7 @@ cnp.import_array()
 cdef enum:
     MOST_COLUMNS = 16  # operands, and keys, of a stream
     MOST_INDEXES = 32  # of a stream
-    RELEASE_AT = 64  # rows; the GIL is not given back for fewer
+    RELEASE_ABOVE = 64  # rows; the GIL is not given back for so few
     CARE_EVERY = 8192  # rows; then rings, keys and the plan are looked after,
     CARE_FIRST = 1024  # more often while a session is YOUNG rows of a stream old
     YOUNG = 1 << 17
@@ -143,6 +143,13 @@ cdef class Store:
             for k in range(self.n_indexes):
                 self.needs[k] = NEEDS[self.sources[k][0]]
 
+    cdef bint takes_codes(self):
+        """Whether a row is a time and one key, and one index by that key is all it goes into."""
+        return (
+            self.n_keys == 1 and self.n_columns == 0 and self.n_indexes == 1 and not self.wides
+            and self.numbers is None and self.sources[0] == ("keys", (0,))
+        )
+
     cdef int forget(self, int64_t horizon) except -1:
         """As ``Window.expire``, but rings stay as large as they are."""
         cdef const int64_t *times = <const int64_t *>self.time.slots
@@ -172,6 +179,11 @@ cdef class Feed:
     cdef Output out
     cdef readonly int64_t results
     cdef int64_t since_care
+    cdef bint by_code  # time and one key are all of a row; then these are what it goes to
+    cdef KeySpace space
+    cdef Ring times
+    cdef Ring codes
+    cdef Index index
     cdef object care
     cdef int32_t *code_room
     cdef int64_t *row_room
@@ -187,6 +199,10 @@ cdef class Feed:
         self.out = Output(len(stores))
         self.results = self.since_care = self.room = 0
         self.care = care
+        self.by_code = self.own.takes_codes() and self.pipeline.takes_codes()
+        if self.by_code:
+            self.space, self.index = self.own.spaces[0], self.own.indexes[0]
+            self.times, self.codes = self.own.time, self.own.codes[0]
         self.code_room = NULL
         self.row_room = NULL
 
@@ -229,15 +245,13 @@ cdef class Feed:
             return False
         if n > self.room:
             self._need_room(n)
-        self._encode(rows)
-        self._store(rows, first)
-        stored = self._store_wides(first, wides) if wides else wides
-        if n < RELEASE_AT:
-            self.pipeline.run(first, first + n, self.out)
+        if not self.by_code:
+            self._carry(rows, first, wides)
+        elif n <= RELEASE_ABOVE:
+            self._carry_by_code(rows, first)
         else:
             with nogil:
-                self.pipeline.run(first, first + n, self.out)
-        self._insert(rows, stored)
+                self._carry_by_code(rows, first)
         clock.newest = max(clock.newest, rows.time[n - 1])
         own.counts.rows_in += n
         self.results += self.out.used
@@ -247,6 +261,33 @@ cdef class Feed:
             self.since_care = 0
             self.care()
         return True
+
+    cdef int _carry_by_code(self, const Arrived *rows, int64_t first) except -1 nogil:
+        """Join and keep rows of which time and one key are all there is."""
+        cdef int32_t *codes = self.code_room
+        cdef int64_t i, n = rows.n
+        self.space.add_integers(n, rows.key[0], codes)
+        self.index.fetch(min(n, <int64_t>RELEASE_ABOVE), codes)
+        self.times.write(first, n, <const char *>rows.time)
+        self.codes.write(first, n, <const char *>codes)
+        for i in range(n):
+            self.row_room[i] = first + i
+        self.own.extent.tail = first + n
+        self.pipeline.run_codes(first, n, rows.time, codes, self.out)
+        return self.index.put(n, codes, NULL, rows.time, self.row_room)
+
+    cdef int _carry(self, const Arrived *rows, int64_t first, list wides) except -1:
+        """Join and keep any rows."""
+        self._encode(rows)
+        self._store(rows, first)
+        stored = self._store_wides(first, wides) if wides else wides
+        if rows.n <= RELEASE_ABOVE:
+            self.pipeline.run(first, first + rows.n, self.out)
+        else:
+            with nogil:
+                self.pipeline.run(first, first + rows.n, self.out)
+        self._insert(rows, stored)
+        return 0
 
     cdef int _need_room(self, int64_t n) except -1:
         cdef void *grown
@@ -269,7 +310,7 @@ cdef class Feed:
         cdef int k
         for k in range(self.own.n_keys):
             space = <KeySpace>self.own.spaces[k]
-            if rows.n < RELEASE_AT:
+            if rows.n <= RELEASE_ABOVE:
                 space.add_integers(rows.n, rows.key[k], self._codes(k))
             else:
                 with nogil:
@@ -325,7 +366,7 @@ cdef class Feed:
                 starts, lengths = wides[self.own.sources[k][1]]
                 values = <const int64_t *>cnp.PyArray_DATA(starts)
                 codes = <const int32_t *>cnp.PyArray_DATA(lengths)
-            if rows.n < RELEASE_AT:
+            if rows.n <= RELEASE_ABOVE:
                 index.put(rows.n, codes, values, rows.time, self.row_room)
             else:
                 with nogil:

@@ -49,6 +49,7 @@ cdef class Index:
         self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil
+    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil
     cdef void forget(self, int64_t horizon) noexcept
 
 

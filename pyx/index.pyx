@@ -13,7 +13,7 @@ cdef class Index:
     A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state``
     stays where it is for the life of the index.  It may set ``aim``; ``binds``, if it knows how to
     fill ``Pairs.bound``; ``puts``, if it has ``put`` and ``forget``, short ways of ``insert`` and
-    ``expire``.
+    ``expire``.  ``fetch`` is told what will be put soon.
     """
 
     @property
@@ -42,6 +42,9 @@ cdef class Index:
     ) except -1 nogil:
         with gil:
             raise NotImplementedError(f"{type(self).__name__} takes rows by insert only")
+
+    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
+        pass
 
     cdef void forget(self, int64_t horizon) noexcept:
         pass

@@ -123,6 +123,12 @@ static inline void line_put(Lines *all, int64_t code, int64_t time, int64_t row)
     if (all->exact) all->exact[code][last] = time;
 }
 
+/* Ask for the lines that rows will be put into, while others are searched. */
+static inline void lines_fetch(const Lines *all, int64_t n, const int32_t *code) {
+    for (int64_t i = 0; i < n; i++)
+        if (code[i] < all->n_lines) __builtin_prefetch(all->lines + code[i], 1);
+}
+
 /* A row number of the window from its last 32 bits. */
 static inline int64_t line_row(int64_t newest, uint32_t row) {
     return newest - (int64_t)(uint32_t)((uint32_t)newest - row);

@@ -25,6 +25,7 @@ cdef extern from "lines.h" nogil:
         const int64_t *row, int64_t horizon,
     )
     void line_put(Lines *all, int64_t code, int64_t time, int64_t row)
+    void lines_fetch(const Lines *all, int64_t n, const int32_t *code)
     int64_t line_row(int64_t newest, uint32_t row)
     int64_t lines_time(const Lines *all, int64_t code, int k)
 
@@ -97,6 +98,9 @@ cdef class KeyLines(Index):
             self._give_list_if_vacant(code)
             flags[code] = line.time[LINE_ROWS - 1] != LINE_VACANT
         return live
+
+    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
+        lines_fetch(&self.all, n, code)
 
     cdef int put(
         self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
@@ -187,7 +191,7 @@ cdef class KeyLines(Index):
             self.all.more[code] = 0
 
     cdef void _give_list_if_vacant(self, int64_t code) noexcept nogil:
-        """Rows leave a full line for two reasons, and both say that all that is older has expired."""
+        """Rows leave a full line for two reasons: both say that all that is older has expired."""
         if self.all.lines[code].time[0] == LINE_VACANT:
             self._give_list(code)
 

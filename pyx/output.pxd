@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 
 cdef extern from "pages.h" nogil:
@@ -20,8 +20,13 @@ cdef class Output:
     cdef int _grow(self, int64_t rows) except -1
     cdef int _set_room(self) except -1
     cpdef list finish(self)
+    cdef object _copied(self, int k)
     cdef dict finish_named(self, tuple names)
 
 
 cdef class Runner:
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil
+    cdef bint takes_codes(self) noexcept
+    cdef int run_codes(
+        self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
+    ) except -1 nogil

@@ -1,6 +1,6 @@
 """Results as they are found: columns of row numbers that grow where they lie, never copied."""
 from cpython.buffer cimport PyBuffer_FillInfo
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 cimport numpy as cnp
@@ -71,14 +71,11 @@ cdef class Output:
     cpdef list finish(self):
         """One array per column, of the memory they lie in; nothing is left here."""
         cdef _Owner owner
-        cdef cnp.npy_intp length = self.used
         cdef int k
         arrays = []
         for k in range(self.n_columns):
             if self.used <= COPIED_ROWS:
-                array = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT64)
-                if self.used:
-                    memcpy(cnp.PyArray_DATA(array), self.column[k], self.used * sizeof(int64_t))
+                array = self._copied(k)
             else:
                 block_trim(&self.block[k], self.used * sizeof(int64_t), &spare)
                 owner = _Owner.__new__(_Owner)
@@ -97,14 +94,22 @@ cdef class Output:
         cdef dict found = {}
         cdef list arrays
         cdef int k
-        if self.used == 0:
+        if self.used == 0 or self.used > COPIED_ROWS:
+            arrays = [nothing] * self.n_columns if self.used == 0 else self.finish()
             for k in range(self.n_columns):
-                found[names[k]] = nothing
+                found[names[k]] = arrays[k]
             return found
-        arrays = self.finish()
         for k in range(self.n_columns):
-            found[names[k]] = arrays[k]
+            found[names[k]] = self._copied(k)
+        self.used = 0
         return found
+
+    cdef object _copied(self, int k):
+        """An array of its own with the rows of one column."""
+        cdef cnp.npy_intp length = self.used
+        cdef object array = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT64)
+        memcpy(cnp.PyArray_DATA(array), self.column[k], self.used * sizeof(int64_t))
+        return array
 
     cdef int64_t held(self) noexcept:
         """Bytes allocated."""
@@ -184,3 +189,13 @@ cdef class Runner:
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
         with gil:
             raise NotImplementedError(f"{type(self).__name__} does not run")
+
+    cdef bint takes_codes(self) noexcept:
+        """Whether `run_codes` may be called: times and codes of one key say all about a row."""
+        return False
+
+    cdef int run_codes(
+        self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
+    ) except -1 nogil:
+        """The same for rows with their times and codes at hand."""
+        return self.run(first, first + n, out)

@@ -14,7 +14,7 @@ import numpy as np
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.index cimport (
     SLACK, Aim, Asker, Column, Cursor, Index, Keep, PairFilter, Pairs, Probe, Serve,
-    add_saturated, out_of_memory,
+    add_saturated, out_of_memory, subtract_saturated,
 )
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
@@ -69,6 +69,7 @@ cdef enum:
     MOST_OPERANDS = 32
     MOST_CONDITIONS = 16
     CALLS_PER_LOOK = 256
+    ROWS_AT_HAND = 256  # their bounds stay in the nearest cache until they are asked for
 
 cdef enum FilterKind:
     COMPARISON
@@ -433,6 +434,47 @@ cdef class Pipeline(Runner):
         self._hop(0, &self.start)
         self.codes_given = False
         self.started += self.start.n
+        return 0
+
+    cdef bint takes_codes(self) noexcept:
+        cdef Hop *hop = self.hops
+        return (
+            self.n_hops == 1 and self.n_bound == 1 and hop.n_codes == 1 and hop.binds
+            and hop.aim == NULL and not hop.before
+            and hop.n_ranges + hop.n_operands + hop.n_filters + hop.n_voids == 0
+        )
+
+    cdef int run_codes(
+        self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
+    ) except -1 nogil:
+        cdef Hop *hop = self.hops
+        cdef int64_t *row = self.start.row[self.stream]
+        cdef int64_t at = 0, few, i
+        cdef Probe probe
+        cdef Cursor cursor
+        if <void *>self.out != <void *>out:
+            with gil:
+                self.out = out
+        memset(&probe, 0, sizeof(Probe))
+        probe.lo = hop.lo
+        probe.hi = hop.hi
+        probe.row = self.start.row
+        while at < n:
+            few = min(<int64_t>ROWS_AT_HAND, min(self.block, n - at))
+            for i in range(few):
+                hop.lo[i] = subtract_saturated(time[at + i], hop.window)
+                hop.hi[i] = add_saturated(time[at + i], self.window)
+                row[i] = first + at + i
+            probe.n = few
+            probe.code = code + at
+            memset(&cursor, 0, sizeof(Cursor))
+            while not self._serve_output(hop, &self.start, &probe, &cursor):
+                self._look_up()
+            at += few
+        hop.asked += n
+        self.started += n
+        if n > ROWS_AT_HAND:
+            self._look_up()
         return 0
 
     cdef int _run(self) except -1 nogil:

@@ -18,7 +18,7 @@ Pushes = list[tuple[str, dict[str, Any]]]
 
 @st.composite
 def pushes(draw: st.DrawFn) -> tuple[Pushes, tuple[int, int], int]:
-    """Rows of few keys on two streams, windows and a lateness, with steps and leaps of any width."""
+    """Rows of few keys on two streams, windows and a lateness, with leaps of any width."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     scale = draw(st.sampled_from(SCALES))
     start = draw(st.sampled_from([-(2**62), -5, 0, 2**40, 2**61]))
