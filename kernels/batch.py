@@ -36,6 +36,8 @@ from windjoin.pyx.output import Output, release
 from windjoin.pyx.pipeline import Pipeline
 
 ROWS_OF_A_PART = 400_000  # so many are worth indexes of their own: a late thread has less to do
+ROWS_OF_A_SMALL_PART = 250_000  # their lists by key lie in nearer caches, in memory just used
+MOST_TWICE = 0.25  # rows in two small parts, of all
 POLL_SECONDS = 0.1  # how often a waiting main thread looks for Ctrl-C
 FEW_ROWS = 2048  # of two streams, at most; planning anew would take as long as joining them
 
@@ -212,12 +214,18 @@ class _Job:
         rows = len(self.streams[self.run_info.order.start].time)
         threads = max(1, min(threads, rows))
         self.run_info.threads = threads
-        if threads == 1:
-            return self._part(0, 0, rows)
-        parts = threads * (2 if rows >= 2 * threads * ROWS_OF_A_PART else 1)
+        parts = self._parts(rows, threads)
         borders = [rows * p // parts for p in range(parts + 1)]
+        if threads == 1:
+            output = Output(len(self.streams))
+            for p in range(parts):
+                self._part(p, borders[p], borders[p + 1], output)
+            return output
         with ThreadPoolExecutor(threads, "windjoin") as pool:
-            futures = [pool.submit(self._part, p, borders[p], borders[p + 1]) for p in range(parts)]
+            futures = [
+                pool.submit(self._part, p, borders[p], borders[p + 1], Output(len(self.streams)))
+                for p in range(parts)
+            ]
             try:
                 while (state := wait(futures, POLL_SECONDS, FIRST_EXCEPTION)).not_done:
                     for future in state.done:
@@ -233,7 +241,24 @@ class _Job:
             for one in self.pipelines:
                 one.stopped = True
 
-    def _part(self, number: int, first: int, last: int) -> Output:
+    def _parts(self, rows: int, threads: int) -> int:
+        """In how many parts to join: small ones if they overlap little."""
+        parts = threads * (2 if rows >= 2 * threads * ROWS_OF_A_PART else 1)
+        if not all(isinstance(step.access, Equality) for step in self.run_info.order.steps):
+            return parts if threads > 1 else 1
+        small = rows // ROWS_OF_A_SMALL_PART // threads * threads
+        if small <= parts:
+            return parts if threads > 1 else max(small, 1)
+        start, middle = self.run_info.order.start, small // 2
+        first, last = rows * middle // small, rows * (middle + 1) // small
+        twice = 0
+        for s, (spec, stream) in enumerate(zip(self.spec.streams, self.streams, strict=True)):
+            if s != start:
+                begin, end = self._reach(first, last, spec.window, stream.time)
+                twice += (end - begin) * small - len(stream.time)
+        return small if twice <= MOST_TWICE * rows else parts
+
+    def _part(self, number: int, first: int, last: int, output: Output) -> Output:
         """Join rows [first, last) of the starting stream with all that can meet them."""
         order = self.run_info.order
         tables = self._tables(first, last)
@@ -257,8 +282,8 @@ class _Job:
         with self.lock:
             hops.stopped = self.stopped
             self.pipelines.append(hops)
+        output.expect(last - first)
         hops.on_pulse = lambda done: self._report(number, done)
-        output = Output(len(self.streams))
         try:
             if by_key is None:
                 hops.run_range(first, last, output)

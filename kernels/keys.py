@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from windjoin.kernels.side import Table
 from windjoin.kernels.spec import I64, BytesColumn, JoinSpec
+from windjoin.pyx.integers import encode_integers
 from windjoin.pyx.keys import BytesSpace, KeySpace, encode_dense
 from windjoin.pyx.texts import encode_texts
 
@@ -44,6 +45,4 @@ def _encode(columns: list[Any], kind: str) -> tuple[list[Any], int]:
     high = max((int(column.max()) for column in filled), default=-1)
     if high - low <= 4 * lengths + 1024:  # close together: no dictionary needed
         return [encode_dense(column, low) for column in columns], high - low + 1
-    space = KeySpace()
-    codes = [space.encode(column) for column in columns]
-    return codes, space.n_codes
+    return encode_integers(columns)

@@ -83,11 +83,12 @@ def unseen(spec: JoinSpec) -> Statistics:
     return Statistics((0,) * n, (1000.0 / widest,) * n, {})
 
 
-def measure(spec: JoinSpec, rows: list[Rows]) -> Statistics:
-    """Look at up to SAMPLE_ROWS evenly spread rows of every stream."""
+def measure(spec: JoinSpec, rows: list[Rows], ordered: bool = False) -> Statistics:
+    """Look at up to SAMPLE_ROWS evenly spread rows of every stream; ordered: by time."""
     rates = []
     for stream in rows:
-        span = int(stream.time.max()) - int(stream.time.min()) if len(stream) else 0
+        ends = stream.time[[0, -1]] if ordered and len(stream) else stream.time
+        span = int(ends.max()) - int(ends.min()) if len(stream) else 0
         rates.append(len(stream) / max(span, 1))
     samples = [_spread(len(stream), stream.usable) for stream in rows]
     selectivity = {}

@@ -10,6 +10,8 @@ import numpy as np
 
 from windjoin.pyx.index cimport out_of_memory
 
+from windjoin.pyx.output import room_for_codes
+
 
 cdef enum:
     LEAST_NEAR = 64  # keys; fewer are found fast anyway
@@ -316,7 +318,7 @@ cdef class BytesSpace(KeySpace):
 def encode_dense(const int64_t[::1] keys, int64_t low, usable=None):
     """Codes ``key - low`` for keys known to lie close together; -1 where not usable."""
     cdef int64_t i, n = keys.shape[0]
-    codes = np.empty(n, np.int32)
+    codes = room_for_codes(n)
     cdef int32_t[::1] out = codes
     cdef const uint8_t[::1] flags = None if usable is None else usable.view(np.uint8)
     cdef bint all_usable = usable is None

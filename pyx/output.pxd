@@ -8,6 +8,10 @@ cdef extern from "pages.h" nogil:
         size_t space
 
 
+cdef int64_t *take_array(int64_t n, int64_t *room) except NULL
+cdef void give_array(int64_t *array, int64_t room) noexcept
+
+
 cdef class Output:
     cdef readonly int n_columns
     cdef int64_t *column[16]

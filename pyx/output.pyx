@@ -1,6 +1,7 @@
 """Results as they are found: columns of row numbers that grow where they lie, never copied."""
 from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 cimport numpy as cnp
@@ -20,6 +21,9 @@ cdef extern from "pages.h" nogil:
     int block_append(Block *block, Block *part)
     size_t spare_release(Spare *spare)
 
+cdef extern from "memory.h" nogil:
+    int64_t *new_array(int64_t n)
+
 
 cnp.import_array()
 
@@ -30,10 +34,80 @@ cdef int64_t ROWS_OF_A_PIECE = PIECE // sizeof(int64_t)
 cdef Spare spare  # of results that are gone; only with the GIL
 memset(&spare, 0, sizeof(Spare))
 
+cdef enum:
+    MOST_KEPT = 8  # arrays that a table of this size was made of
+    LEAST_KEPT = 1 << 15  # int64 of each
+    GREATEST_KEPT = 1 << 22
+cdef int64_t *kept[MOST_KEPT]  # only with the GIL
+cdef int64_t kept_room[MOST_KEPT]
+memset(kept, 0, sizeof(kept))
+memset(kept_room, 0, sizeof(kept_room))
+
 
 def release():
     """Give the memory that is kept for the next results back to the system; how many bytes."""
-    return spare_release(&spare)
+    cdef int64_t bytes = spare_release(&spare)
+    cdef int k
+    for k in range(MOST_KEPT):
+        bytes += 8 * kept_room[k]
+        free(kept[k])
+        kept[k] = NULL
+        kept_room[k] = 0
+    return bytes
+
+
+cdef int64_t *take_array(int64_t n, int64_t *room) except NULL:
+    """Room for n int64, used before if there is any of about that size."""
+    cdef int64_t *array
+    cdef int k
+    for k in range(MOST_KEPT):
+        if n <= kept_room[k] <= 2 * n:
+            array, room[0] = kept[k], kept_room[k]
+            kept[k] = NULL
+            kept_room[k] = 0
+            return array
+    array = new_array(n)
+    if array == NULL:
+        out_of_memory(b"rows of a table", n)
+    room[0] = n
+    return array
+
+
+cdef void give_array(int64_t *array, int64_t room) noexcept:
+    """The array is not needed any more."""
+    cdef int k, least = 0
+    if LEAST_KEPT <= room <= GREATEST_KEPT:
+        for k in range(MOST_KEPT):
+            if kept_room[k] < kept_room[least]:
+                least = k
+        array, kept[least] = kept[least], array
+        kept_room[least] = room
+    free(array)
+
+
+cdef class _Kept:
+    """Owns an array that will be used again."""
+
+    cdef int64_t *array
+    cdef int64_t room
+    cdef Py_ssize_t length
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        PyBuffer_FillInfo(view, self, self.array, self.length, 0, flags)
+
+    def __dealloc__(self):
+        if self.array != NULL:
+            give_array(self.array, self.room)
+
+
+def room_for_codes(int64_t n):
+    """An int32 array of n codes, as it comes; in memory used before if there is any."""
+    cdef _Kept owner = _Kept.__new__(_Kept)
+    if n < 2 * LEAST_KEPT:
+        return np.empty(n, np.int32)
+    owner.array = take_array((n + 1) // 2, &owner.room)
+    owner.length = n * sizeof(int32_t)
+    return np.frombuffer(owner, np.int32)
 
 
 cdef object nothing = np.empty(0, np.int64)  # of most pushes of single rows
@@ -118,6 +192,11 @@ cdef class Output:
         for k in range(self.n_columns):
             total += self.block[k].bytes
         return total
+
+    def expect(self, int64_t rows):
+        """Make room for about so many results, if they are many, in pages used before."""
+        if 2 * rows > ROWS_OF_A_PIECE:
+            self.reserve(ROWS_OF_A_PIECE - SLACK - self.used)
 
     def append(self, Output part):
         """Take over the results of another output; their order changes.

@@ -25,6 +25,7 @@ typedef struct {
     const int64_t *time; /* of all rows, in order */
     int64_t n;
     int64_t first;
+    int64_t list_room, row_room; /* of the arrays, in int64 */
     int64_t reached; /* where the last window began: hints are not ahead of it */
 } Ranks;
 

@@ -12,6 +12,8 @@ cdef extern from "ranks.h" nogil:
         const int64_t *time
         int64_t n
         int64_t first
+        int64_t list_room
+        int64_t row_room
 
 
 cdef int new_ranks(

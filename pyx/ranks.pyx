@@ -3,19 +3,16 @@
 Unchecked: enter through ``kernels.equality``.
 """
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free
 from libc.string cimport memset
 
-from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe, out_of_memory
+from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe
+from windjoin.pyx.output cimport give_array, take_array
 
 
 cdef extern from "ranks.h" nogil:
     int ranks_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
     void ranks_aim(void *all, int64_t n, int64_t *lo, int64_t *hi)
     void ranks_load(Ranks *all, const int32_t *code)
-
-cdef extern from "memory.h" nogil:
-    int64_t *new_array(int64_t n)
 
 
 cdef int new_ranks(
@@ -26,16 +23,14 @@ cdef int new_ranks(
     ranks.first = first
     ranks.n_lists = n_lists
     ranks.time = time
-    ranks.lists = <RankList *>new_array(2 * n_lists)
-    ranks.row = <int32_t *>new_array((n + RANKS_SLACK + 1) // 2)
-    if ranks.lists == NULL or ranks.row == NULL:
-        out_of_memory(b"rows by key", n)
+    ranks.lists = <RankList *>take_array(2 * n_lists, &ranks.list_room)
+    ranks.row = <int32_t *>take_array((n + RANKS_SLACK + 1) // 2, &ranks.row_room)
     return 0
 
 
 cdef void free_ranks(Ranks *ranks) noexcept:
-    free(ranks.lists)
-    free(ranks.row)
+    give_array(<int64_t *>ranks.lists, ranks.list_room)
+    give_array(<int64_t *>ranks.row, ranks.row_room)
 
 
 cdef class KeyRanks(Index):

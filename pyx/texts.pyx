@@ -5,9 +5,9 @@ Unchecked: enter through ``kernels.keys``.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
-import numpy as np
-
 from windjoin.pyx.index cimport out_of_memory
+
+from windjoin.pyx.output import room_for_codes
 
 
 cdef extern from "texts.h" nogil:
@@ -32,11 +32,12 @@ def encode_texts(columns):
 cdef object _encode(Texts *all, const int64_t[::1] offsets, const uint8_t[::1] data):
     cdef int64_t n = offsets.shape[0] - 1
     cdef const uint8_t *text = &data[0] if data.shape[0] else NULL
-    cdef int32_t[::1] out = np.empty(n, np.int32)
+    cdef object codes = room_for_codes(n)
+    cdef int32_t[::1] out = codes
     cdef int done = 1
     if n:
         with nogil:
             done = texts_encode(all, &offsets[0], text, n, &out[0])
     if not done:
         out_of_memory(b"keys", n)
-    return np.asarray(out)
+    return codes
