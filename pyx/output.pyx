@@ -61,7 +61,7 @@ cdef int64_t *take_array(int64_t n, int64_t *room) except NULL:
     cdef int64_t *array
     cdef int k
     for k in range(MOST_KEPT):
-        if n <= kept_room[k] <= 2 * n:
+        if kept[k] != NULL and n <= kept_room[k] <= 2 * n:
             array, room[0] = kept[k], kept_room[k]
             kept[k] = NULL
             kept_room[k] = 0
