@@ -131,7 +131,8 @@ def _plan_serves(spec: JoinSpec, seen: Statistics, sizes: tuple[int, ...]) -> bo
 
 
 def _statistics(spec: JoinSpec, streams: Sequence[Sorted]) -> Statistics:
-    found = measure(spec, [Rows(stream.time, stream.columns, stream.keys) for stream in streams])
+    rows = [Rows(stream.time, stream.columns, stream.keys) for stream in streams]
+    found = measure(spec, rows, ordered=True)
     return with_sampled(found, spec, [stream.wides for stream in streams])
 
 
