@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from .command import QUERY
 
 EXAMPLES = 40
 THOROUGH = 50  # times as many
@@ -35,3 +38,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let blocks of partial results end every few rows, so that small cases cross their borders."""
     monkeypatch.setattr(import_module("windjoin.kernels.hops"), "BLOCK_ROWS", 7)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two small streams as files, and a query over them for the command."""
+    (tmp_path / "a.csv").write_text("t,k,x\n1,u,1.5\n2,v,2.5\n30,u,3.5\n")
+    (tmp_path / "b.csv").write_text("t,k,y\n5,u,10\n6,v,20\n7,w,30\n")
+    (tmp_path / "query.toml").write_text(QUERY)
+    return tmp_path

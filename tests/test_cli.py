@@ -3,71 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
-from decimal import Decimal
 from functools import partial
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import Mock
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
 from pyarrow import feather, parquet
 from windjoin import pairs
-from windjoin.cli import demo, doctor
-from windjoin.cli.conditions import functions, parse_expression
-from windjoin.cli.demo import generate
+from windjoin.cli.conditions import functions
 from windjoin.cli.files import _WRITERS, write_table
 from windjoin.cli.main import COMMANDS, main
-from windjoin.cli.queryfile import read_query_file
-from windjoin.java import JavaError
+
+from .command import COMMAND, QUERY, STREAM, TWO_STREAMS, query_file, refusal, windjoin
 
 ROOT = Path(__file__).parent.parent
-COMMAND = [sys.executable, "-m", "windjoin"]
-STREAM = '[streams.{0}]\npath = "{0}.csv"\ntime = "t"\nwindow = 10\n'
-TWO_STREAMS = STREAM.format("a") + STREAM.format("b")
-QUERY = 'on = \'a["k"] == b["k"]\'\n' + TWO_STREAMS
-
-
-def windjoin(*arguments: object, **settings: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **settings},
-        timeout=120,
-    )
-
-
-def refusal(*arguments: object, **settings: str) -> str:
-    """What a command that fails says: one line, no traceback."""
-    done = windjoin(*arguments, **settings)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert done.stderr.startswith("windjoin: ")
-    assert done.stderr.count("\n") == 1
-    return done.stderr.removeprefix("windjoin: ").strip()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two small streams and a query over them."""
-    (tmp_path / "a.csv").write_text("t,k,x\n1,u,1.5\n2,v,2.5\n30,u,3.5\n")
-    (tmp_path / "b.csv").write_text("t,k,y\n5,u,10\n6,v,20\n7,w,30\n")
-    (tmp_path / "query.toml").write_text(QUERY)
-    return tmp_path
-
-
-def query_file(folder: Path, text: str) -> Path:
-    (folder / "query.toml").write_text(text)
-    return folder / "query.toml"
 
 
 # -- run -------------------------------------------------------------------------------------------
@@ -140,85 +96,6 @@ def test_the_example_of_the_documentation_gives_what_it_says(tmp_path: Path) -> 
     done = windjoin("run", tmp_path / "query.toml")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "results.csv").read_text() == blocks[-1][1]
-
-
-CONDITIONS = [
-    'a["x"] < b["y"]',
-    'abs(a["x"] - b["y"]) <= 5',
-    '(a["x"] - b["y"]).between(-20, -1.5, closed="left")',
-    '(a["k"] == b["k"]) | (a["x"] + b["y"] > 2 * 3 + 1)',
-    '~(a["k"] != b["k"]) & (b["y"] // 7 % 2 - a["x"] < +1)',
-    'a["x"] / b["y"] <= Decimal("0.15")',
-    'a["k"].is_null() | (b["k"] != "u") & (a["k"] != b["k"])',
-    '(a["x"] * 1000).between(b["y"], b["y"] * -(-100))',
-]
-
-
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_conditions_mean_what_they_mean_in_a_program(folder: Path, condition: str) -> None:
-    described = read_query_file(query_file(folder, f"on = '''{condition}'''\n" + TWO_STREAMS))
-    a, b = (wj.stream(name, time="t", window=10) for name in "ab")
-    written = eval(condition, {"a": a, "b": b, "Decimal": Decimal})
-    query = wj.join(a, b, on=written)
-    assert repr(described.query.on) == repr(query.on)
-    expected = query.run(described.sources)
-    assert described.query.run(described.sources).equals(expected)
-
-
-def test_times_are_constants_too() -> None:
-    streams = {name: wj.stream(name, time="t", window=10) for name in "ab"}
-    text = (
-        '(a["when"] >= datetime.datetime(2026, 1, 5, tzinfo=UTC)) & (b["day"] == date(2026, 1, 5))'
-        ' & (a["when"] - b["when"] < timedelta(seconds=5) + timedelta(minutes=1))'
-        ' & (b["at"] != time(9, 30)) & (a["ok"] == True) & (b["raw"] != b"x")'
-    )
-    assert repr(parse_expression(text, streams)) == (
-        '(a["when"] >= datetime.datetime(2026, 1, 5, 0, 0, tzinfo=datetime.timezone.utc))'
-        ' & (b["day"] == datetime.date(2026, 1, 5))'
-        ' & (a["when"] - b["when"] < datetime.timedelta(seconds=65))'
-        ' & (b["at"] != datetime.time(9, 30)) & (a["ok"] == True) & (b["raw"] != b\'x\')'
-    )
-
-
-REFUSED = [
-    ("a[", "is not an expression: '[' was never closed"),
-    ("1 < a['k'] < 2", "is a chain of comparisons; write two, or .between(low, high)"),
-    ("a['k'] == b['k'] and a['x'] < 1", "uses and, or, not or in; write &, |, ~ with each side"),
-    ("not a['k']", "uses and, or, not or in; write &, |, ~ with each side in parentheses"),
-    ("a['k'] in b['k']", "uses and, or, not or in; write &, |, ~ with each side in parentheses"),
-    ("a[0] == b['k']", '`a[0]` does not name a column; write for example calls["person"]'),
-    ("c['k'] == b['k']", "'c' is not a stream of this query; there are 'a' and 'b'"),
-    ("a['k']['l'] == 1", "`a['k']` has no columns; only streams do"),
-    ("a['k'] ** 2 == b['k']", "`a['k'] ** 2` cannot stand in a condition"),
-    ("a.name == b['k']", "`a.name` cannot stand in a condition"),
-    ("[a['k']]", "`[a['k']]` cannot stand in a condition"),
-    ("a['k'] == None", "`None` cannot stand in a condition"),
-    ("abs(*a['k']) == 1", "`*a['k']` cannot stand in a condition"),
-    ("abs(**a['k']) == 1", "`abs(**a['k'])` cannot stand in a condition"),
-    ("'x' * 10 ** 9 == a['k']", "`10 ** 9` cannot stand in a condition"),
-    ("a['k'] == 'x' * 1000000000", "'x' is not a number to calculate with"),
-    ("a['k'] == 1 // 0", "integer division or modulo by zero"),
-    ("a['k'] == Decimal('one')", "not a number"),
-    ("a['k'] == date(2026, 13, 1)", "month must be in 1..12"),
-    ("open('/etc/passwd')", "'open' is not one of abs, Decimal, date, datetime, time, timedelta"),
-    ("__import__('os').system('x')", "`__import__('os').system` is not one of abs, Decimal"),
-    ("a['k'].__class__", "`a['k'].__class__` cannot stand in a condition"),
-    ("a['k'].columns() == 1", "`a['k'].columns` is not one of abs, Decimal"),
-    ("a.is_null()", "`a` is no column: it has no .is_null()"),
-    ("udf(lambda x: x, a['k'])", "udf is for programs: text is never executed"),
-    ("a['k'].alias(5)", ".alias(5): the name must be a text that is not empty"),
-    ("1 + 1", "is not an expression over columns of streams"),
-    ("a", "is not an expression over columns of streams"),
-    ("(" * 500 + "a" + ")" * 500, "is not an expression: too many nested parentheses"),
-    ("-" * 5000 + "a['k']", "is nested too deeply"),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), REFUSED, ids=range(len(REFUSED)))
-def test_conditions_refuse(text: str, message: str) -> None:
-    streams = {name: wj.stream(name, time="t", window=10) for name in "ab"}
-    with pytest.raises(wj.QueryError, match=re.escape(message)):
-        parse_expression(text, streams)
 
 
 def test_the_documentation_names_every_function_and_suffix() -> None:
@@ -399,123 +276,3 @@ def test_explain_for_programs_is_json(folder: Path) -> None:
 def test_explain_refuses_what_run_refuses(folder: Path) -> None:
     (folder / "a.csv").unlink()
     assert "stream 'a': there is no file" in refusal("explain", folder / "query.toml")
-
-
-# -- demo, doctor ----------------------------------------------------------------------------------
-
-
-def test_demo_shows_plan_rows_pace_and_what_it_kept_runs(tmp_path: Path) -> None:
-    done = windjoin("demo", "--rows", 20_000, "--keep", tmp_path / "kept")
-    assert done.returncode == 0, done.stderr
-    found = re.search(r"([\d,]+) results from 42,000 rows in", done.stdout)
-    assert found is not None
-    assert int(found[1].replace(",", "")) > 100
-    assert "rows_in 42,000" in done.stdout
-    assert "order: from every row of " in done.stdout
-    assert "calls_ts" in done.stdout
-    again = windjoin("run", tmp_path / "kept" / "query.toml")
-    assert found[0] in again.stdout
-    results = parquet.read_table(tmp_path / "kept" / "results.parquet")
-    assert f"{results.num_rows:,}" == found[1]
-
-
-def test_demo_gives_other_rows_for_another_seed() -> None:
-    assert generate(500, 1)["calls"].equals(generate(500, 1)["calls"])
-    assert not generate(500, 1)["calls"].equals(generate(500, 2)["calls"])
-
-
-def test_demo_says_where_it_cannot_keep(folder: Path) -> None:
-    said = refusal("demo", "--rows", 10, "--keep", folder / "a.csv")
-    assert said == f"--keep: cannot write to '{folder}/a.csv': File exists"
-
-
-def test_doctor_is_content_here() -> None:
-    done = windjoin("doctor")
-    assert done.returncode == 0, done.stdout
-    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if line[:1].strip())
-    assert lines["windjoin"] == version("windjoin")
-    assert lines["cpu"].startswith("path ")
-    assert "this CPU offers plain" in lines["cpu"]
-    assert lines["join"] == "a small join gives the right rows"
-    assert done.stdout.endswith("\nall well\n")
-
-
-def test_doctor_finds_what_is_broken(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    done = windjoin(
-        "doctor",
-        WINDJOIN_CACHE_DIR=str(tmp_path / "file"),
-        WINDJOIN_COLOUR="red",
-        JAVA_HOME=str(tmp_path),
-    )
-    assert done.returncode == 1
-    assert f"cache        BROKEN {tmp_path}/file is not writable (File exists)" in done.stdout
-    assert "WINDJOIN_COLOUR=red (unknown; known are WINDJOIN_ISA" in done.stdout
-    assert f"JAVA_HOME={tmp_path} has no bin/java that runs" in done.stdout
-    assert re.search(r"\n[123] broken\n$", done.stdout)
-
-
-def test_doctor_says_that_a_path_is_not_known() -> None:
-    shown = windjoin("doctor", WINDJOIN_ISA="sse9").stdout
-    wrong = "WINDJOIN_ISA='sse9' is not known; use one of plain, avx2, avx512"
-    assert f"cpu path     BROKEN {wrong}" in shown
-    assert f"cache        BROKEN not looked for: {wrong}" in shown
-    assert f"join         BROKEN WindjoinError: {wrong}" in shown
-
-
-def test_doctor_notices_a_wrong_join(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = {"a": np.array([0]), "b": np.array([1])}
-    monkeypatch.setattr(wj.Query, "indices", lambda *_: wrong)
-    assert main(["doctor"]) == 1
-    assert "join         BROKEN wrong rows [(0, 1)]" in capsys.readouterr().out
-    monkeypatch.setattr(wj.Query, "indices", Mock(side_effect=OSError("no such symbol")))
-    assert main(["doctor"]) == 1
-    assert "join         BROKEN OSError: no such symbol" in capsys.readouterr().out
-
-
-def test_doctor_misses_packages_and_java(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(doctor, "REQUIRED", ("numpy", "no-such-package"))
-    monkeypatch.setattr(doctor, "find_java", Mock(side_effect=JavaError("Spark needs Java 17")))
-    monkeypatch.setattr(doctor, "find_spec", lambda name: name == "pyspark" or None)
-    monkeypatch.setattr(doctor, "CHECKS", (doctor._versions, doctor._java))
-    assert main(["doctor"]) == 1
-    shown = capsys.readouterr().out
-    assert "no-such-package BROKEN missing: pip install no-such-package" in shown
-    assert "java         BROKEN Spark needs Java 17" in shown
-    monkeypatch.setattr(doctor, "REQUIRED", ())
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    assert main(["doctor"]) == 0
-    assert "java         not found (only Spark needs it)" in capsys.readouterr().out
-
-
-def test_doctor_tells_which_settings_of_spark_are_missing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(doctor, "CHECKS", (doctor._spark,))
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert main(["doctor"]) == 0
-    shown = capsys.readouterr().out
-    assert "spark.python.unix.domain.socket.enabled=true is not in" in shown
-    assert "without it every Python task takes 40 ms longer" in shown
-    settings = import_module("windjoin.spark.settings")
-    lines = ["# all of them", "", *(f"{one.key} = {one.value}" for one in settings.SETTINGS)]
-    (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))
-    assert main(["doctor"]) == 0
-    assert "spark." not in capsys.readouterr().out
-    monkeypatch.setattr(doctor, "version", lambda name: "3.5.1")
-    assert main(["doctor"]) == 1
-    assert (
-        "spark        BROKEN this is Spark 3.5.1; windjoin.spark needs" in capsys.readouterr().out
-    )
-
-
-def test_demo_on_spark_asks_for_spark(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(demo, "find_spec", lambda name: None)
-    assert main(["demo", "--rows", "100", "--spark"]) == 1
-    assert "--spark: Spark is not installed; pip install" in capsys.readouterr().err
