@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.access import MOST_RANKS, Access, Situation
 from windjoin.kernels.comparison import other_side
 from windjoin.kernels.ranges import as_ranges
 from windjoin.kernels.side import Side, Table, sortable
@@ -35,6 +35,8 @@ class Band(Access):
 
     @classmethod
     def options(cls, situation: Situation) -> Iterable[Band]:
+        if situation.statistics.rows[situation.target] > MOST_RANKS:
+            return
         for p in situation.predicates:
             if not isinstance(p, Between):
                 continue

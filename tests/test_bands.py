@@ -15,6 +15,7 @@ import pytest
 import windjoin as wj
 from numpy.typing import NDArray
 from windjoin.inputs import as_table
+from windjoin.kernels import band
 from windjoin.pyx import cpu
 
 Array = NDArray[Any]
@@ -112,6 +113,19 @@ def test_tables_of_few_rows() -> None:
         a, b = tables("integers", "even", max(n, 1))
         few = {name: column[:n] for name, column in b.items()}
         agree(a, few, 10_000, 40)
+
+
+def test_tables_of_more_rows_than_the_index_can_number_do_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a, b = tables("uniform", "even", ROWS)
+    usual = query(5_000, 0.004)
+    assert len(found(usual, a, b)) > 10
+    assert "grid of cells" in usual.explain()
+    monkeypatch.setattr(band, "MOST_RANKS", ROWS - 1)
+    other = query(5_000, 0.004)
+    assert set(found(other, a, b)) == expected(a, b, 5_000, 0.004)
+    assert "grid of cells" not in other.explain()
 
 
 def pushed(a: Columns, b: Columns, window: int, reach: float, size: int) -> list[tuple[int, int]]:
