@@ -164,14 +164,14 @@ def _whole(column: Any) -> _Lists:
         )
         return _Lists(where, [bytes_], valid)
     if pat.is_fixed_size_list(arrow):
-        return _Lists((np.arange(n + 1) + array.offset) * arrow.list_size, [array.values], valid)
+        where = (np.arange(n + 1) + array.offset) * arrow.list_size
+        return _Lists(where, _children(array.values), valid)
     if pat.is_list_view(arrow) or pat.is_large_list_view(arrow):
         return _Lists(*_of_views(array), valid)
     where = array.offsets.to_numpy().astype(np.int64)
     if pat.is_map(arrow):
         return _Lists(where, [array.keys, array.items], valid)
-    children = array.values.flatten() if pat.is_struct(arrow.value_type) else [array.values]
-    return _Lists(where, children, valid)
+    return _Lists(where, _children(array.values), valid)
 
 
 def _of_views(array: Any) -> tuple[I64, list[Any]]:
@@ -179,8 +179,12 @@ def _of_views(array: Any) -> tuple[I64, list[Any]]:
     lengths = array.value_lengths().fill_null(0).to_numpy()
     offsets = np.zeros(len(array) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    values = array.flatten()
-    return offsets, values.flatten() if pat.is_struct(values.type) else [values]
+    return offsets, _children(array.flatten())
+
+
+def _children(values: Any) -> list[Any]:
+    """What stands in lists, as one array or one for each of two fields."""
+    return values.flatten() if pat.is_struct(values.type) else [values]
 
 
 def _plain(column: Any) -> Any:
@@ -192,4 +196,6 @@ def _plain(column: Any) -> Any:
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
+    if isinstance(column, pa.DictionaryArray) and pat.is_nested(arrow):
+        return _plain(column.dictionary.take(column.indices))  # Arrow cannot cast these
     return column if column.type == arrow else column.cast(arrow)

@@ -138,10 +138,13 @@ static double weighted_product(Components a, Components b) {
     return sum;
 }
 
+/* A norm is 0 without the sum being 0 where squares are too small for a double. */
+static inline double cosine_value(double sum, double norms) { return norms == 0 ? NAN : sum / norms; }
+
 static inline double weighted_value(int measure, Components a, Components b) {
     double sum = weighted_product(a, b);
     if (measure == INNER_PRODUCT) return sum;
-    return sum / (*(const double *)a.at * *(const double *)b.at);
+    return cosine_value(sum, *(const double *)a.at * *(const double *)b.at);
 }
 
 /* -- vectors ------------------------------------------------------------------------------ */
@@ -176,7 +179,7 @@ static inline double weighted_value(int measure, Components a, Components b) {
                 left += x * x;                                                          \
                 right += y * y;                                                         \
             }                                                                           \
-            return sum / (sqrt(left) * sqrt(right));                                    \
+            return cosine_value(sum, sqrt(left) * sqrt(right));                         \
         }                                                                               \
     }
 VECTOR_VALUE(float)

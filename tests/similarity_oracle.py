@@ -102,7 +102,9 @@ def l2(a: Any, b: Any) -> float | None:
 
 
 def linf(a: Any, b: Any) -> float | None:
-    return max((abs(x - y) for x, y in zip(a, b, strict=True)), default=0.0)
+    differences = [abs(x - y) for x, y in zip(a, b, strict=True)]
+    undefined = any(d != d for d in differences)  # which max() may miss
+    return math.nan if undefined else max(differences, default=0.0)
 
 
 def mean_abs_diff(a: Any, b: Any) -> float | None:

@@ -12,7 +12,8 @@ import windjoin as wj
 from windjoin.pyx.bitmaps import SetBitmaps
 from windjoin.pyx.records import set_records
 
-from tests.similarity_paths import on_every_instruction_set, streams
+from tests import similarity_oracle as oracle
+from tests.similarity_paths import batch, on_every_instruction_set, pushes, streams
 from tests.test_similarity_indexes import WINDOWS, check, matrix, times
 
 DOMAIN = 8000  # more items than lanes
@@ -115,6 +116,62 @@ def test_sessions_choose_among_indexes_by_what_they_have_seen() -> None:
         steps = [order["steps"][0] for order in session.explain("json")["orders"]]
     assert found > 0
     assert all("vector" in step["index"] for step in steps)
+
+
+NESTED = [*range(0, 20), 48, 49, 50, 98, 99, 100]
+SIZES = [("jaccard", 0.5), ("jaccard", 49 / 99), ("containment", 1 / 3), ("containment", 0.98),
+         ("cosine_sets", 0.5), ("cosine_sets", 7 / 10), ("overlap", 49)]  # fmt: skip
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["from", "above"])
+@pytest.mark.parametrize(("name", "limit"), SIZES)
+def test_sizes_at_the_edge_of_what_can_pass(name: str, limit: float, strict: bool) -> None:
+    """Of sets one of which lies in the other, the sizes alone say which pairs pass."""
+    sets = [list(range(1000, 1000 + size)) for size in NESTED]
+    values = [[k % 7, k % 11, k % 13] for k in range(600)] + sets
+    rows = pa.table({"t": np.ones(len(values), int), "v": pa.array(values, pa.list_(pa.int64()))})
+    holds = oracle.condition("sets", name, ">" if strict else ">=", limit)
+    expected = [(i, j) for i, x in enumerate(sets) for j, y in enumerate(sets) if holds(x, y)]
+    assert 20 < len(expected) < len(sets) ** 2 - 20 or (name, limit) == ("overlap", 49)
+    a, b = streams((1, 1))
+    for turned in (False, True):
+        value = getattr(wj, name)(*((b["v"], a["v"]) if turned else (a["v"], b["v"])))
+        query = wj.join(a, b, on=value > limit if strict else value >= limit)
+        for size in (None, 64):
+            found = batch(query, rows, rows) if size is None else pushes(query, rows, rows, size)
+            nested = [(i - 600, j - 600) for i, j in found if i >= 600 and j >= 600]
+            assert nested == sorted((j, i) if turned else (i, j) for i, j in expected)
+
+
+def test_a_session_learns_anew_as_popularity_drifts() -> None:
+    """Windows of 300 rows slide over 3000, whose popular items are others every 500 rows."""
+    random = np.random.default_rng(9)
+    sides = {}
+    for name in "ab":
+        ranks = (5000 * random.random((3000, 5)) ** 6).astype(int)
+        sides[name] = ranks + 10_000 * (np.arange(3000) // 500)[:, None]  # never seen before
+    query = wj.join(*streams((300, 300)), on=wj.overlap(*(s["v"] for s in streams((1, 1)))) >= 3)
+    found: list[tuple[int, int]] = []
+    learned = set()
+    with query.open(rows_only=True) as session:
+        for start in range(0, 3000, 50):
+            for name, sets in sides.items():
+                some = sets[start : start + 50].tolist()
+                rows = pa.table({"t": np.arange(start, start + 50), "v": pa.array(some)})
+                out = session.push(name, rows)
+                found += zip(out["a"].tolist(), out["b"].tolist(), strict=True)
+            step = session.explain("json")["orders"][0]["steps"][0]
+            learned.add(step["learned"])
+    kept = [[set(row) for row in sets.tolist()] for sets in sides.values()]
+    expected = [
+        (i, j)
+        for i in range(3000)
+        for j in range(max(i - 300, 0), min(i + 301, 3000))
+        if len(kept[0][i] & kept[1][j]) >= 3
+    ]
+    assert len(expected) > 300
+    assert sorted(found) == expected
+    assert len(learned) > 10
 
 
 def index_of(rows: list[list[int]]) -> tuple[SetBitmaps, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ small = st.integers(0, 9)
 items = st.lists(st.none() | small, max_size=6)
 real = st.sampled_from([0.0, 1.0, -1.0, 0.5, 3.25, 1e-3, 7.1, -0.0])
 wide = real | st.sampled_from([float("inf"), 1e30, -1e200, 1e-300, float("nan")]) | st.none()
-pairs = st.lists(st.tuples(small, real), max_size=5)
+pair = st.tuples(small, real)
+pairs = st.lists(pair, max_size=5)
+DAY = datetime.date(2024, 2, 27)
 lists_of = {
     "sets": [
         (items, pa.list_(pa.int64())),
@@ -31,10 +34,20 @@ lists_of = {
             st.lists(st.sampled_from("abc"), max_size=5),
             pa.list_(pa.dictionary(pa.int8(), pa.string())),
         ),
+        (st.lists(st.none() | st.booleans(), max_size=3), pa.list_(pa.bool_())),
+        (
+            st.lists(st.dates(DAY, DAY + datetime.timedelta(4)), max_size=3),
+            pa.large_list(pa.date32()),
+        ),
     ],
     "weighted": [
         (pairs, pa.map_(pa.int64(), pa.float64())),
         (pairs, pa.list_(pa.struct([("i", pa.int32()), ("w", pa.float64())]))),
+        (st.lists(pair, min_size=1, max_size=1), pa.map_(pa.int64(), pa.float64())),
+        (
+            st.lists(pair, min_size=2, max_size=2),
+            pa.list_(pa.struct([("i", pa.int32()), ("w", pa.float64())]), 2),
+        ),
     ],
     "vectors": [
         (st.lists(wide, min_size=3, max_size=3), pa.list_(pa.float64(), 3)),
@@ -116,6 +129,64 @@ def test_views_are_lists(name: str, kind: Any) -> None:
     assert len(found) > 20
     assert found == batch(query, plain_left, plain_right)
     assert found == batch(query, left, plain_right)
+
+
+def coded(lists: pa.Array) -> pa.Table:
+    """A table of lists, each row a reference into a dictionary of them; one row is null."""
+    codes = pa.array([None, *(k * k % len(lists) for k in range(29))], pa.int16())
+    column = pa.DictionaryArray.from_arrays(codes, lists)
+    return pa.table({"t": np.arange(27), "v": pa.chunked_array([column[:4], column[7:]])})
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list, pa.list_view])
+@pytest.mark.parametrize("name", ["l2", "overlap"])
+def test_dictionary_encoded_lists_are_lists(name: str, kind: Any) -> None:
+    a, b = streams((9, 9))
+    left = coded(pa.array([[1, 2, 3], [], None, [3, 2, 1], [7, 1, 2]], kind(pa.int64())))
+    plain = pa.table({"t": left["t"], "v": pa.array(left["v"].to_pylist(), pa.list_(pa.int64()))})
+    query = wj.join(a, b, on=measure(name, a["v"], b["v"]) >= 1)
+    expected = batch(query, plain, plain)
+    assert len(expected) > 20
+    for path, found in all_paths(query, left, plain).items():
+        assert found == expected, path
+
+
+@pytest.mark.parametrize("width", [1, 3, 40])
+def test_infinity_less_infinity_has_no_value_wherever_it_stands(width: int) -> None:
+    a, b = streams((5, 5))
+    rows: list[Any] = [(1, [0.0] * width)]
+    for at in {0, width // 2, width - 1}:
+        rows.append((1, [0.0] * at + [float("inf")] + [9.0] * (width - at - 1)))
+    arrow = pa.list_(pa.float64(), width)
+    for sign, limit in ((">=", 0.0), ("<=", 5.0), ("!=", 1.0)):
+        query = wj.join(a, b, on=wj_condition(wj.linf(a["v"], b["v"]), sign, limit))
+        holds = oracle.condition("vectors", "linf", sign, limit)
+        expected = oracle.join(rows, rows, (5, 5), holds)
+        assert not any(i == j for i, j in expected if i)
+        for path, found in all_paths(query, table(rows, arrow), table(rows, arrow)).items():
+            assert found == expected, path
+
+
+TINY = [[1e-300], [2.0], [-3e-162], [1e-160], [0.0]]
+
+
+@pytest.mark.parametrize("family", ["vectors", "weighted"])
+def test_there_is_no_cosine_where_a_norm_is_zero(family: str) -> None:
+    """Squares of components may be too small for doubles though the components are not."""
+    a, b = streams((5, 5))
+    rows: list[Any] = [(1, row) for row in TINY]
+    arrow: Any = pa.list_(pa.float64(), 1)
+    if family == "weighted":
+        rows = [(1, [(7, row[0])]) for row in TINY]
+        arrow = pa.map_(pa.int64(), pa.float64())
+    for sign, limit in ((">", 0.5), (">=", 1.0), ("<", 0.0), ("!=", 0.5)):
+        query = wj.join(a, b, on=wj_condition(wj.cosine(a["v"], b["v"]), sign, limit))
+        holds = oracle.condition(family, "cosine", sign, limit)
+        expected = oracle.join(rows, rows, (5, 5), holds)
+        assert expected
+        assert not any({0, 4} & {i, j} for i, j in expected)
+        for path, found in all_paths(query, table(rows, arrow), table(rows, arrow)).items():
+            assert found == expected, path
 
 
 @given(pairs, pairs)
