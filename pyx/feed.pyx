@@ -27,9 +27,9 @@ cdef enum:
     MOST_COLUMNS = 16  # operands, and keys, of a stream
     MOST_INDEXES = 32  # of a stream
     RELEASE_ABOVE = 64  # rows; the GIL is not given back for so few
-    CARE_EVERY = 8192  # rows; then rings, keys and the plan are looked after,
-    CARE_FIRST = 1024  # more often while a session is YOUNG rows of a stream old
-    YOUNG = 1 << 17
+    CARE_FIRST = 1024  # rows; then rings, keys and the plan are looked after,
+    CARE_EVERY = 8192  # seldom in an old session, whose next rows tell little that is new
+    CARE_SHARE = 16  # in between after this part of the rows that came so far
 
 
 cdef enum Needs:  # of an index, to take rows
@@ -257,7 +257,7 @@ cdef class Feed:
         self.results += self.out.used
         self._expire()
         self.since_care += n
-        if self.since_care >= (CARE_FIRST if own.counts.rows_in < YOUNG else CARE_EVERY):
+        if self.since_care >= min(max(own.counts.rows_in // CARE_SHARE, CARE_FIRST), CARE_EVERY):
             self.since_care = 0
             self.care()
         return True
