@@ -82,7 +82,8 @@ def run(
     names = letters(workload.streams)
     schemas = {n: t.schema for n, t in zip(names, tables, strict=True)}
     named = list(zip(names, sources(tables), strict=True))
-    group = size * max(1, min(READY_PUSHES, READY_ROWS // size))
+    ready_rows = min(READY_ROWS, rows // (4 * QUARTERS))
+    group = size * max(1, min(READY_PUSHES, ready_rows // size))
     taken, pushed, results = [0.0] * QUARTERS, 0, 0
     with query(workload).open(schemas=schemas, rows_only=True) as session:
         push = session.push
