@@ -6,6 +6,7 @@ copying; files are read by what their suffix says.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,10 +67,11 @@ def _converted(source: Any, stream: str) -> pa.Table:
 
 
 def _column(values: Any) -> Any:
-    """A matrix is a column of vectors, one in each row."""
-    if not isinstance(values, np.ndarray) or values.ndim != 2 or not values.shape[1]:
+    """A matrix is a column of vectors, one in each row; so is a stack of images."""
+    if not isinstance(values, np.ndarray) or values.ndim < 2 or 0 in values.shape[1:]:
         return values
-    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
+    width = math.prod(values.shape[1:])
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width)
 
 
 def _equally_long(columns: dict[str, Any], stream: str) -> dict[str, Any]:

@@ -75,6 +75,29 @@ def test_a_matrix_is_a_column_of_vectors(dtype: str) -> None:
         assert table["v"].to_pylist() == matrix.tolist()
 
 
+def test_a_stack_of_images_is_a_column_of_their_bytes() -> None:
+    images = np.random.default_rng(3).integers(0, 256, (6, 4, 5, 3), np.uint8)
+    table = as_table({"t": np.arange(6), "v": images}, "s")
+    assert table["v"].type == pa.list_(pa.uint8(), 60)
+    assert table["v"].to_pylist() == images.reshape(6, 60).tolist()
+    a, b = (wj.stream(name, time="t", window=2) for name in "ab")
+    query = wj.join(a, b, on=wj.l1(a["v"], b["v"]) <= 5_000)
+    rows = {"t": np.arange(6), "v": images}
+    found = query.indices({"a": rows, "b": rows})
+    pairs = set(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
+    apart = np.abs(images[:, None].astype(int) - images[None]).sum((2, 3, 4))
+    near = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) <= 2
+    wanted = {(int(i), int(j)) for i, j in np.argwhere((apart <= 5_000) & near)}
+    assert pairs == wanted
+    assert len(wanted) > 6
+    with query.open(schemas={name: as_table(rows, name).schema for name in "ab"}) as session:
+        for start in (0, 3):
+            some = {name: values[start : start + 3] for name, values in rows.items()}
+            late = [session.push(name, some) for name in "ab"]
+    assert session.metrics["results"] == len(wanted)
+    assert late[-1].num_rows > 0
+
+
 def test_a_table_is_not_copied() -> None:
     assert as_table(TABLE, "s") is TABLE
 
