@@ -20,7 +20,7 @@ from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
 from windjoin.output import Fetch
 from windjoin.payload import Payload
-from windjoin.pyx.feed import Door, Entrance
+from windjoin.pyx.door import Door, Entrance
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.run import threads_for

@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,32 +47,3 @@ class Feed:
         keys: list[Any],  # int64 arrays
         wides: list[Any],  # (offsets, items), of int32 or int64; or (None, matrix)
     ) -> list[NDArray[np.int64]] | None: ...
-
-@disjoint_base
-class Turn:
-    def take(self) -> bool: ...
-    def give_back(self) -> None: ...
-
-@disjoint_base
-class Entrance:
-    def __init__(
-        self,
-        feeds: list[Feed],
-        number: int,
-        turn: Turn,
-        names: Sequence[str],
-        columns: tuple[
-            Sequence[tuple[str, np.dtype[Any]]], Sequence[tuple[str, np.dtype[Any], int]]
-        ]
-        | None,
-        n_operands: int,
-        plain: Any,  # a function of a table
-    ) -> None: ...
-    def push(self, rows: Any) -> dict[str, NDArray[np.int64]] | None: ...
-
-@disjoint_base
-class Door:
-    _entrances: dict[str, Entrance]
-    @property
-    def _turn(self) -> Turn: ...
-    def push(self, stream: str, rows: Any) -> Any: ...

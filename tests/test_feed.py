@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.kernels import window
 from windjoin.kernels.live import LiveJoin
-from windjoin.pyx.feed import Entrance
+from windjoin.pyx.door import Entrance
 
 Rows = dict[str, Any]
 

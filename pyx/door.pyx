@@ -1,0 +1,223 @@
+"""Where rows come in to a session, and what decides whether they may take the short way.
+
+Rows in dictionaries of NumPy arrays are read as they lie in memory; tables are made plain first.
+Whatever else comes goes the long way.
+"""
+cimport cython
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.ref cimport PyObject
+from libc.stdint cimport int64_t
+
+cimport numpy as cnp
+
+from windjoin.pyx.feed cimport MOST_COLUMNS, Arrived, Feed
+
+cnp.import_array()
+
+
+cdef class Turn:
+    """Whose turn it is in a session: one caller's at a time."""
+
+    cdef bint taken
+
+    def take(self):
+        """Whether it was free, and is now the caller's."""
+        if self.taken:
+            return False
+        self.taken = True
+        return True
+
+    def give_back(self):
+        """Let others have it."""
+        self.taken = False
+
+
+cdef class Entrance:
+    """Takes rows to the feed of one stream, if they are plain enough.
+
+    They may be dictionaries of NumPy arrays, or tables from which ``plain`` makes time, operands,
+    keys and wide columns.
+    """
+
+    cdef list feeds  # of all streams, empty if none takes the short way
+    cdef int number
+    cdef Turn turn
+    cdef tuple names  # of the streams, for results
+    cdef str time
+    cdef list columns  # names of the operands
+    cdef list keys
+    cdef list vectors  # (name, number of the dtype, width)
+    cdef int types[MOST_COLUMNS]
+    cdef int n_columns, n_keys
+    cdef int wanted  # columns that a dictionary must have; -1: none would do
+    cdef object plain
+
+    def __init__(
+        self, list feeds, int number, Turn turn not None, names, columns, int n_operands, plain
+    ):
+        """``columns``: (name, dtype) of the time column, the operands and the keys, and (name,
+        dtype, width) of vectors; or None.
+        """
+        self.feeds = feeds
+        self.number = number
+        self.turn = turn
+        self.names = tuple(names)
+        self.plain = plain
+        self.wanted = -1
+        if columns is not None:
+            self._expect(columns, n_operands)
+
+    cdef int _expect(self, wanted, int n_operands) except -1:
+        cdef int k
+        columns, vectors = wanted
+        self.vectors = [(name, dtype.num, width) for name, dtype, width in vectors]
+        self.time = columns[0][0]
+        self.columns = [name for name, _ in columns[1:1 + n_operands]]
+        self.keys = [name for name, _ in columns[1 + n_operands:]]
+        self.n_columns, self.n_keys = len(self.columns), len(self.keys)
+        for k in range(self.n_columns):
+            self.types[k] = columns[1 + k][1].num
+        self.wanted = len({one[0] for one in (*columns, *vectors)})
+        return 0
+
+    cpdef dict push(self, rows):
+        """Row numbers per stream; None if these rows must go the long way."""
+        if not self.feeds or self.turn.taken:
+            return None
+        return self._push_dict(<dict>rows) if type(rows) is dict else self._push_table(rows)
+
+    cdef dict _push_dict(self, dict rows):
+        cdef Arrived arrived
+        cdef Feed feed = <Feed>self.feeds[self.number]
+        cdef list wides = []
+        if self.wanted < 0 or not self._look_at(rows, &arrived, wides):
+            return None
+        if len(rows) > self.wanted and not _are_numbers(rows, arrived.n):
+            return None
+        self.turn.taken = True
+        try:
+            return feed.out.finish_named(self.names) if feed.take(&arrived, wides) else None
+        finally:
+            self.turn.taken = False
+
+    cdef dict _push_table(self, rows):
+        cdef Feed feed = <Feed>self.feeds[self.number]
+        parts = self.plain(rows)
+        if parts is None:
+            return None
+        self.turn.taken = True
+        try:
+            taken = feed.take_arrays(parts[0], parts[1], parts[2], parts[3])
+            return feed.out.finish_named(self.names) if taken else None
+        finally:
+            self.turn.taken = False
+
+    cdef bint _look_at(self, dict rows, Arrived *arrived, list wides) except -1:
+        """Whether all columns can be read as they lie in memory; where they lie, vectors in
+        ``wides``.
+        """
+        cdef PyObject *array = PyDict_GetItemWithError(rows, self.time)
+        cdef int k
+        if array == NULL or not _is_plain(<object>array, cnp.NPY_INT64, -1):
+            return False
+        arrived.n = cnp.PyArray_DIM(<object>array, 0)
+        arrived.time = <const int64_t *>cnp.PyArray_DATA(<object>array)
+        for k in range(self.n_columns):
+            array = PyDict_GetItemWithError(rows, self.columns[k])
+            if array == NULL or not _is_plain(<object>array, self.types[k], arrived.n):
+                return False
+            arrived.column[k] = <const int64_t *>cnp.PyArray_DATA(<object>array)
+            if self.types[k] == cnp.NPY_FLOAT64:
+                if _has_nan(arrived.n, <const double *>arrived.column[k]):
+                    return False
+        for k in range(self.n_keys):
+            array = PyDict_GetItemWithError(rows, self.keys[k])
+            if array == NULL or not _is_plain(<object>array, cnp.NPY_INT64, arrived.n):
+                return False
+            arrived.key[k] = <const int64_t *>cnp.PyArray_DATA(<object>array)
+        for name, dtype, width in self.vectors:
+            array = PyDict_GetItemWithError(rows, name)
+            if array == NULL or not _is_matrix(<object>array, dtype, arrived.n, width):
+                return False
+            wides.append((None, <object>array))
+        return True
+
+
+cdef class Door:
+    """Where rows come in to a session: by a short way, or `_push_slowly`.
+
+    `_break_off` is told when an error left state in between.
+    """
+
+    cdef public dict _entrances  # Entrance by name of stream
+    cdef readonly Turn _turn
+
+    def __cinit__(self, *args, **options):
+        self._entrances = {}
+        self._turn = Turn()
+
+    def push(self, stream, rows):
+        """Join new rows of a stream with all that is here; the results that they complete.
+
+        ``rows``: whatever `Query.run` takes as a table.  Until every stream has been seen (if
+        ``schemas`` were not given) nothing can be complete, and an empty table comes back.
+        """
+        cdef PyObject *entrance = PyDict_GetItemWithError(self._entrances, stream)
+        if entrance != NULL:
+            try:
+                found = (<Entrance>entrance).push(rows)
+            except BaseException:
+                self._break_off()
+                raise
+            if found is not None:
+                return found
+        return self._push_slowly(stream, rows)
+
+
+cdef bint _are_numbers(dict rows, int64_t length) except -1:
+    """Whether columns that nobody asks for could be read too: numbers, or vectors of them."""
+    for array in rows.values():
+        if not cnp.PyArray_CheckExact(array) or not cnp.PyArray_ISNUMBER(array):
+            return False
+        if cnp.PyArray_NDIM(array) not in (1, 2) or cnp.PyArray_DIM(array, 0) != length:
+            return False
+        if cnp.PyArray_NDIM(array) == 2 and cnp.PyArray_DIM(array, 1) == 0:
+            return False
+    return True
+
+
+cdef bint _has_nan(int64_t n, const cython.floating *values) noexcept nogil:
+    cdef int64_t i
+    cdef bint found = False
+    for i in range(n):
+        found = found | (values[i] != values[i])
+    return found
+
+
+cdef bint _is_matrix(array, int dtype, int64_t rows, int64_t width) except -1:
+    """A C-contiguous native matrix of this dtype and shape, without NaN."""
+    if (
+        not cnp.PyArray_CheckExact(array)
+        or cnp.PyArray_NDIM(array) != 2
+        or cnp.PyArray_TYPE(array) != dtype
+        or not cnp.PyArray_ISCARRAY_RO(array)
+        or cnp.PyArray_DIM(array, 0) != rows
+        or cnp.PyArray_DIM(array, 1) != width
+    ):
+        return False
+    if dtype == cnp.NPY_FLOAT64:
+        return not _has_nan(rows * width, <const double *>cnp.PyArray_DATA(array))
+    if dtype == cnp.NPY_FLOAT32:
+        return not _has_nan(rows * width, <const float *>cnp.PyArray_DATA(array))
+    return True
+
+
+cdef bint _is_plain(array, int dtype, int64_t length) noexcept:
+    """A contiguous native vector of this dtype and, unless -1, length."""
+    return (
+        cnp.PyArray_CheckExact(array)
+        and cnp.PyArray_NDIM(array) == 1
+        and cnp.PyArray_TYPE(array) == dtype
+        and cnp.PyArray_ISCARRAY_RO(array)
+        and (length < 0 or cnp.PyArray_DIM(array, 0) == length)
+    )
