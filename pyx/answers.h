@@ -73,6 +73,7 @@ static inline int32_t part_answer(Part *p, const Blocks *all, int64_t row) {
     int64_t time = ((const int64_t *)p->time->data)[row & p->time->mask], stop;
     Answer a = {.row = row, .slot = (int32_t)slot, .offset = p->used, .n_listed = -2};
     a.lo = subtract_saturated(time, p->target_window);
+    if (a.lo < all->horizon) a.lo = all->horizon; /* a row that is bound may reach back to what expired */
     a.hi = add_saturated(time, p->own_window);
     a.first_block = blocks_between(all, a.lo, a.hi, &stop);
     a.n_blocks = stop - a.first_block;

@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.sets``.
 """
-from libc.stdint cimport int16_t, int32_t, int64_t, intptr_t, uint32_t
+from libc.stdint cimport INT64_MIN, int16_t, int32_t, int64_t, intptr_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -70,6 +70,7 @@ cdef class SetBitmaps(BlockIndex):
         memset(&self.all, 0, sizeof(Bitmaps))
         self.all.weighted = weighted
         self.all.blocks.ordered = True
+        self.all.blocks.horizon = INT64_MIN
         self.all.blocks.together = TOGETHER
         self.all.asked = <Asked *>aligned_alloc(64, sizeof(Asked))
         if self.all.asked == NULL:

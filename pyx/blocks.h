@@ -32,6 +32,7 @@ typedef struct {
     void **content;
     int64_t first, last, room;
     int64_t ordered; /* no block begins before the one ahead of it ends */
+    int64_t horizon; /* of older rows nothing may be read any more but their times */
     int64_t together; /* probes that are best answered at once; at most MOST_PROBES */
     int64_t version; /* counts changes */
 } Blocks;

@@ -19,6 +19,7 @@ cdef extern from "blocks.h" nogil:
         int64_t last
         int64_t room
         int64_t ordered
+        int64_t horizon
         int64_t version
         int64_t together
     ctypedef struct Held:

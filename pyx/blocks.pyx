@@ -95,6 +95,7 @@ cdef class BlockIndex(Index):
     def expire(self, int64_t horizon):
         """Drop blocks whose last row is older; out of order, a block waits for those before it."""
         cdef Blocks *all = self.blocks
+        all.horizon = horizon
         while all.first < all.last and all.block[all.first].latest < horizon:
             self.held -= sizeof(Block)
             free(all.block[all.first])

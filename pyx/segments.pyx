@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.images``.
 """
-from libc.stdint cimport int32_t, int64_t, intptr_t, uint8_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, intptr_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -56,6 +56,7 @@ cdef class ByteSegments(RowIndex):
         memset(&self.all, 0, sizeof(Segments))
         self.all.width = -1
         self.all.blocks.ordered = True
+        self.all.blocks.horizon = INT64_MIN
         self.all.blocks.together = 1024
         self.blocks = &self.all.blocks
         self.content_bytes = sizeof(SegmentContent)

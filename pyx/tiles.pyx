@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.vectors``.
 """
-from libc.stdint cimport int8_t, int32_t, int64_t, intptr_t
+from libc.stdint cimport INT64_MIN, int8_t, int32_t, int64_t, intptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -58,6 +58,7 @@ cdef class VectorTiles(RowIndex):
         self.all.doubles = doubles
         self.all.width = -1
         self.all.blocks.ordered = True
+        self.all.blocks.horizon = INT64_MIN
         self.all.blocks.together = 4096  # packs of new rows are then nearly full
         self.blocks = &self.all.blocks
         self.content_bytes = sizeof(TileContent)
