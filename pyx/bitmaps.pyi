@@ -20,9 +20,3 @@ class SetBitmaps(BlockIndex):
     def exact_blocks(self) -> float: ...  # 0 .. 1
     @property
     def owners(self) -> tuple[int, float]: ...  # items with a lane, share of what was seen lately
-    def insert(
-        self,
-        records: tuple[Any, Any],  # const int64_t[::1] starts, const int32_t[::1] lengths
-        times: NDArray[np.int64],  # const int64_t[::1]
-        rows: NDArray[np.int64],  # const int64_t[::1]
-    ) -> None: ...

@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.sets``.
 """
-from libc.stdint cimport INT64_MIN, int16_t, int32_t, int64_t, intptr_t, uint32_t
+from libc.stdint cimport int16_t, int32_t, int64_t, intptr_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -69,18 +69,11 @@ cdef class SetBitmaps(BlockIndex):
     def __cinit__(self, bint weighted):
         memset(&self.all, 0, sizeof(Bitmaps))
         self.all.weighted = weighted
-        self.all.blocks.ordered = True
-        self.all.blocks.horizon = INT64_MIN
-        self.all.blocks.together = TOGETHER
         self.all.asked = <Asked *>aligned_alloc(64, sizeof(Asked))
         if self.all.asked == NULL:
             out_of_memory(b"rows that ask", TOGETHER)
         memset(self.all.asked, 0, <char *>self.all.asked.bits - <char *>self.all.asked)
-        self.blocks = &self.all.blocks
-        self.serve = bitmaps_serve
-        self.state = &self.all
-        self.binds = True
-        self.puts = True
+        self.answer_by(bitmaps_serve, &self.all, &self.all.blocks, TOGETHER)
         self._keep(np.zeros(64, np.int32))
         self.popular = np.zeros(0, np.int64)
 
@@ -132,13 +125,6 @@ cdef class SetBitmaps(BlockIndex):
         others = f"; the others share {self.lanes.n_shared}" if sharing else ""
         return f"{number} items own a bitmap, {share:.0%} of all items seen lately{others}"
 
-    def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows: ``records`` has their starts and lengths."""
-        cdef const int64_t[::1] start = records[0]
-        cdef const int32_t[::1] length = records[1]
-        if times.shape[0]:
-            self.put(times.shape[0], &length[0], &start[0], &times[0], &rows[0])
-
     cdef int put(
         self, int64_t n, const int32_t *length, const int64_t *start, const int64_t *time,
         const int64_t *row,
@@ -163,9 +149,6 @@ cdef class SetBitmaps(BlockIndex):
             self._store(length, start, time, row, i, stop)
             i = stop
         return 0
-
-    cdef void forget(self, int64_t horizon) noexcept:
-        self.expire(horizon)
 
     cdef void _store(
         self, const int32_t *length, const int64_t *start, const int64_t *time,

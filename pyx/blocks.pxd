@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from windjoin.pyx.index cimport Asker, Column, Cursor, Index, Pairs, Probe
+from windjoin.pyx.index cimport Asker, Column, Cursor, Index, Pairs, Probe, Serve
 from windjoin.pyx.measures cimport Components, Measure, Wide
 
 
@@ -62,6 +62,7 @@ cdef class GroupAsker(Asker):
 cdef class BlockIndex(Index):
     cdef Blocks *blocks
     cdef int64_t held
+    cdef void answer_by(self, Serve serve, void *state, Blocks *blocks, int64_t together) noexcept
     cdef Block *room_for_one(self) except NULL nogil
     cdef int add_block(self) except -1 nogil
     cdef void *new_content(self) except NULL nogil

@@ -22,12 +22,12 @@ class BlockIndex(Index):
     def nbytes(self) -> int: ...
     def expire(self, horizon: int) -> None: ...  # int64_t
     def sweep(self) -> bytes: ...
-
-@disjoint_base
-class RowIndex(BlockIndex):
     def insert(
         self,
         records: tuple[Any, Any],  # const int64_t[::1] starts, const int32_t[::1] lengths
         times: NDArray[np.int64],  # const int64_t[::1]
         rows: NDArray[np.int64],  # const int64_t[::1]
     ) -> None: ...
+
+@disjoint_base
+class RowIndex(BlockIndex): ...

@@ -2,14 +2,14 @@
 
 Unchecked: enter through ``kernels.similarity``.
 """
-from libc.stdint cimport int32_t, int64_t, intptr_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, intptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memmove, memset
 
 import numpy as np
 
 from windjoin.pyx.column cimport ColumnView
-from windjoin.pyx.index cimport Asker, Index, out_of_memory
+from windjoin.pyx.index cimport Asker, Index, Serve, out_of_memory
 from windjoin.pyx.measures cimport set_measure
 
 
@@ -79,7 +79,7 @@ cdef class GroupAsker(Asker):
 
 
 cdef class BlockIndex(Index):
-    """Blocks in order of arrival; a subclass sets ``blocks`` and knows their content."""
+    """Blocks in order of arrival; a subclass calls `answer_by` and knows their content."""
 
     def __dealloc__(self):
         cdef int64_t b
@@ -91,6 +91,14 @@ cdef class BlockIndex(Index):
     @property
     def nbytes(self):
         return self.held + 16 * self.blocks.room
+
+    def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
+        """Add rows: ``records`` has their starts and lengths."""
+        cdef const int64_t[::1] start = records[0]
+        cdef const int32_t[::1] length = records[1]
+        if times.shape[0]:
+            with nogil:
+                self.put(times.shape[0], &length[0], &start[0], &times[0], &rows[0])
 
     def expire(self, int64_t horizon):
         """Drop blocks whose last row is older; out of order, a block waits for those before it."""
@@ -108,6 +116,17 @@ cdef class BlockIndex(Index):
 
     def sweep(self):
         return b""
+
+    cdef void forget(self, int64_t horizon) noexcept:
+        self.expire(horizon)
+
+    cdef void answer_by(self, Serve serve, void *state, Blocks *blocks, int64_t together) noexcept:
+        """Groups of ``together`` rows are best answered at once."""
+        self.serve, self.state, self.blocks = serve, state, blocks
+        self.binds = self.puts = True
+        blocks.ordered = True
+        blocks.horizon = INT64_MIN
+        blocks.together = together
 
     cdef Block *room_for_one(self) except NULL nogil:
         """The last block, with room for a row."""
@@ -163,14 +182,6 @@ cdef class RowIndex(BlockIndex):
         for b in range(self.blocks.first, self.blocks.last):
             self.free_content(self.blocks.content[b])
 
-    def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows: ``records`` has their starts and lengths."""
-        cdef const int64_t[::1] start = records[0]
-        cdef const int32_t[::1] length = records[1]
-        if times.shape[0]:
-            with nogil:
-                self.put(times.shape[0], &length[0], &start[0], &times[0], &rows[0])
-
     cdef int put(
         self, int64_t n, const int32_t *length, const int64_t *start, const int64_t *time,
         const int64_t *row,
@@ -193,9 +204,6 @@ cdef class RowIndex(BlockIndex):
                 all.ordered = False
             self.put_row(components, time[i], row[i])
         return 0
-
-    cdef void forget(self, int64_t horizon) noexcept:
-        self.expire(horizon)
 
     cdef int begin(
         self, const int64_t[::1] start, const int32_t[::1] length, int64_t width

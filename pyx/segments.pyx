@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.images``.
 """
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, intptr_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, intptr_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -55,16 +55,9 @@ cdef class ByteSegments(RowIndex):
     def __cinit__(self):
         memset(&self.all, 0, sizeof(Segments))
         self.all.width = -1
-        self.all.blocks.ordered = True
-        self.all.blocks.horizon = INT64_MIN
-        self.all.blocks.together = 1024
-        self.blocks = &self.all.blocks
+        self.answer_by(segments_serve, &self.all, &self.all.blocks, 1024)
         self.content_bytes = sizeof(SegmentContent)
         self.least_room = 16
-        self.serve = segments_serve
-        self.state = &self.all
-        self.binds = True
-        self.puts = True
 
     def __dealloc__(self):
         free(self.all.means)

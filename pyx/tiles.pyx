@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.vectors``.
 """
-from libc.stdint cimport INT64_MIN, int8_t, int32_t, int64_t, intptr_t
+from libc.stdint cimport int8_t, int32_t, int64_t, intptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -57,16 +57,10 @@ cdef class VectorTiles(RowIndex):
         self.all.measure = KINDS[measure]
         self.all.doubles = doubles
         self.all.width = -1
-        self.all.blocks.ordered = True
-        self.all.blocks.horizon = INT64_MIN
-        self.all.blocks.together = 4096  # packs of new rows are then nearly full
-        self.blocks = &self.all.blocks
+        # Groups so large that packs of new rows are nearly full.
+        self.answer_by(tiles_serve, &self.all, &self.all.blocks, 4096)
         self.content_bytes = sizeof(TileContent)
         self.least_room = 32
-        self.serve = tiles_serve
-        self.state = &self.all
-        self.binds = True
-        self.puts = True
 
     def __dealloc__(self):
         free(self.all.centre)
