@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,15 +29,15 @@ from windjoin.kernels.spec import (
     SetColumn,
 )
 from windjoin.kernels.statistics import Statistics, measure
+from windjoin.kernels.threads import in_threads
 from windjoin.pyx.column import ColumnView, in_order
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output, release
 from windjoin.pyx.pipeline import Pipeline
 
-ROWS_OF_A_PART = 400_000  # so many are worth indexes of their own: a late thread has less to do
+ROWS_OF_A_PART = 400_000  # so many are worth indexes of their own: a burst is shared out
 ROWS_OF_A_SMALL_PART = 250_000  # their lists by key lie in nearer caches, in memory just used
 MOST_TWICE = 0.25  # rows in two small parts, of all
-POLL_SECONDS = 0.1  # how often a waiting main thread looks for Ctrl-C
 FEW_ROWS = 2048  # of two streams, at most; planning anew would take as long as joining them
 
 Progress = Callable[[int, int], None]  # rows of the starting stream done, and in all
@@ -101,7 +100,7 @@ def join_rows(
     ``before``: the last run of the same spec, whose plan serves as few rows again.
     """
     records = encode_wides(spec, rows)
-    streams = [in_time_order(*stream) for stream in zip(rows, records, strict=True)]
+    streams = in_threads(threads, in_time_order, [*zip(rows, records, strict=True)])
     spec = _on_original_rows(spec, streams)
     sizes = tuple(len(stream.time) for stream in streams)
     if before is not None and _plan_serves(spec, before.statistics, sizes):
@@ -217,24 +216,14 @@ class _Job:
         self.run_info.threads = threads
         parts = self._parts(rows, threads)
         borders = [rows * p // parts for p in range(parts + 1)]
-        if threads == 1:
-            output = Output(len(self.streams))
-            for p in range(parts):
-                self._part(p, borders[p], borders[p + 1], output)
-            return output
-        with ThreadPoolExecutor(threads, "windjoin") as pool:
-            futures = [
-                pool.submit(self._part, p, borders[p], borders[p + 1], Output(len(self.streams)))
-                for p in range(parts)
-            ]
-            try:
-                while (state := wait(futures, POLL_SECONDS, FIRST_EXCEPTION)).not_done:
-                    for future in state.done:
-                        future.result()  # raises what went wrong first
-            except BaseException:
-                self._stop()
-                raise
-            return _joined([future.result() for future in futures])
+        outputs = [Output(len(self.streams)) for _ in range(threads)]
+
+        def share(thread: int) -> None:
+            for p in range(thread, parts, threads):
+                self._part(p, borders[p], borders[p + 1], outputs[thread])
+
+        in_threads(threads, share, [(thread,) for thread in range(threads)], stop=self._stop)
+        return _joined(outputs)
 
     def _stop(self) -> None:
         with self.lock:
