@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from windjoin.kernels.side import Table
 from windjoin.kernels.spec import I64, BytesColumn, JoinSpec
-from windjoin.pyx.integers import encode_integers
+from windjoin.pyx.integers import close_together, encode_integers
 from windjoin.pyx.keys import BytesSpace, KeySpace, encode_dense
 from windjoin.pyx.texts import encode_texts
 
@@ -39,10 +39,8 @@ def encode_tables(spec: JoinSpec, tables: Sequence[Table], keys: KeyColumns) -> 
 def _encode(columns: list[Any], kind: str) -> tuple[list[Any], int]:
     if kind == "bytes":
         return encode_texts(columns)
-    lengths = sum(len(column) for column in columns)
-    filled = [column for column in columns if len(column)]
-    low = min((int(column.min()) for column in filled), default=0)
-    high = max((int(column.max()) for column in filled), default=-1)
-    if high - low <= 4 * lengths + 1024:  # close together: no dictionary needed
-        return [encode_dense(column, low) for column in columns], high - low + 1
+    few = close_together(columns, 4 * sum(len(column) for column in columns) + 1024)
+    if few is not None:  # no dictionary needed
+        low, count = few
+        return [encode_dense(column, low) for column in columns], count
     return encode_integers(columns)

@@ -104,6 +104,36 @@ INTEGERS_ENCODE(integers_encode_avx2, TARGET_AVX2, INTEGERS_SAME_AVX2)
 INTEGERS_ENCODE(integers_encode_avx512, TARGET_AVX512, INTEGERS_SAME_AVX512)
 #endif
 
+/* Widen low .. high to hold n keys; stops early where they are further apart than `widest`. */
+#define SPAN_BLOCK 4096
+#define INTEGERS_SPAN(NAME, TARGET)                                                               \
+    TARGET static void NAME(const int64_t *key, int64_t n, uint64_t widest, int64_t *low, int64_t *high) { \
+        int64_t least = *low, most = *high;                                                       \
+        for (int64_t at = 0; at < n && (least > most || (uint64_t)most - (uint64_t)least <= widest);) { \
+            int64_t stop = at + SPAN_BLOCK < n ? at + SPAN_BLOCK : n;                             \
+            for (; at < stop; at++) {                                                             \
+                least = key[at] < least ? key[at] : least;                                        \
+                most = key[at] > most ? key[at] : most;                                           \
+            }                                                                                     \
+        }                                                                                         \
+        *low = least;                                                                             \
+        *high = most;                                                                             \
+    }
+
+INTEGERS_SPAN(integers_span_plain, )
+#ifdef WINDJOIN_X86
+INTEGERS_SPAN(integers_span_avx2, TARGET_AVX2)
+INTEGERS_SPAN(integers_span_avx512, TARGET_AVX512)
+#endif
+
+static inline void integers_span(const int64_t *key, int64_t n, uint64_t widest, int64_t *low, int64_t *high) {
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) { integers_span_avx512(key, n, widest, low, high); return; }
+    if (isa_level() == ISA_AVX2) { integers_span_avx2(key, n, widest, low, high); return; }
+#endif
+    integers_span_plain(key, n, widest, low, high);
+}
+
 static inline int integers_encode(Integers *all, const int64_t *key, int64_t n, int32_t *out) {
     if (!all->key && !integers_widen(all, FIRST_BUCKETS)) return 0;
 #ifdef WINDJOIN_X86

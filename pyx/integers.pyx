@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.keys``.
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint64_t
 from libc.string cimport memset
 
 from windjoin.pyx.index cimport out_of_memory
@@ -15,6 +15,24 @@ cdef extern from "integers.h" nogil:
         int64_t n
     int integers_encode(Integers *all, const int64_t *key, int64_t n, int32_t *out)
     void integers_free(Integers *all)
+    void integers_span(
+        const int64_t *key, int64_t n, uint64_t widest, int64_t *low, int64_t *high
+    )
+
+
+def close_together(columns, uint64_t widest):
+    """The least value and how many lie between it and the greatest; None: more than ``widest``."""
+    cdef int64_t low = INT64_MAX, high = INT64_MIN
+    cdef const int64_t[::1] keys
+    for keys in columns:
+        if keys.shape[0]:
+            with nogil:
+                integers_span(&keys[0], keys.shape[0], widest, &low, &high)
+    if low > high:
+        return 0, 0
+    if <uint64_t>high - <uint64_t>low > widest:
+        return None
+    return low, high - low + 1
 
 
 def encode_integers(columns):

@@ -30,7 +30,7 @@ cdef class Output:
 
 cdef class Runner:
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil
-    cdef bint takes_codes(self) noexcept
+    cdef bint takes_codes(self) noexcept nogil
     cdef int run_codes(
         self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil

@@ -269,7 +269,7 @@ cdef class Runner:
         with gil:
             raise NotImplementedError(f"{type(self).__name__} does not run")
 
-    cdef bint takes_codes(self) noexcept:
+    cdef bint takes_codes(self) noexcept nogil:
         """Whether `run_codes` may be called: times and codes of one key say all about a row."""
         return False
 

@@ -70,6 +70,7 @@ cdef enum:
     MOST_CONDITIONS = 16
     CALLS_PER_LOOK = 256
     ROWS_AT_HAND = 256  # their bounds stay in the nearest cache until they are asked for
+    ROWS_AIMED = 1024  # of an index that aims: each block begins with searches
 
 cdef enum FilterKind:
     COMPARISON
@@ -325,7 +326,13 @@ cdef class Pipeline(Runner):
             self.run(first, last, out)
 
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
+        cdef const Column *code = self.hops[0].code[0]
         cdef int64_t k
+        if self.takes_codes() and self.time.column.mask == -1 and code.mask == -1:
+            return self.run_codes(
+                first, last - first, <const int64_t *>self.time.column.data + first,
+                <const int32_t *>code.data + first, out,
+            )
         if <void *>self.out != <void *>out:
             with gil:
                 self.out = out
@@ -436,11 +443,11 @@ cdef class Pipeline(Runner):
         self.started += self.start.n
         return 0
 
-    cdef bint takes_codes(self) noexcept:
+    cdef bint takes_codes(self) noexcept nogil:
         cdef Hop *hop = self.hops
         return (
             self.n_hops == 1 and self.n_bound == 1 and hop.n_codes == 1 and hop.binds
-            and hop.aim == NULL and not hop.before
+            and not hop.before
             and hop.n_ranges + hop.n_operands + hop.n_filters + hop.n_voids == 0
         )
 
@@ -449,9 +456,11 @@ cdef class Pipeline(Runner):
     ) except -1 nogil:
         cdef Hop *hop = self.hops
         cdef int64_t *row = self.start.row[self.stream]
-        cdef int64_t at = 0, few, i
+        cdef int64_t at = 0, most = min(<int64_t>ROWS_AT_HAND, self.block), few, i
         cdef Probe probe
         cdef Cursor cursor
+        if hop.aim != NULL:
+            most = min(<int64_t>ROWS_AIMED, self.block)
         if <void *>self.out != <void *>out:
             with gil:
                 self.out = out
@@ -460,21 +469,23 @@ cdef class Pipeline(Runner):
         probe.hi = hop.hi
         probe.row = self.start.row
         while at < n:
-            few = min(<int64_t>ROWS_AT_HAND, min(self.block, n - at))
+            few = min(most, n - at)
             for i in range(few):
                 hop.lo[i] = subtract_saturated(time[at + i], hop.window)
                 hop.hi[i] = add_saturated(time[at + i], self.window)
                 row[i] = first + at + i
+            if hop.aim != NULL:
+                hop.aim(hop.index, few, hop.lo, hop.hi)
             probe.n = few
             probe.code = code + at
             memset(&cursor, 0, sizeof(Cursor))
             while not self._serve_output(hop, &self.start, &probe, &cursor):
                 self._look_up()
             at += few
-        hop.asked += n
-        self.started += n
-        if n > ROWS_AT_HAND:
-            self._look_up()
+            hop.asked += few
+            self.started += few
+            if n > ROWS_AT_HAND:
+                self._look_up()
         return 0
 
     cdef int _run(self) except -1 nogil:

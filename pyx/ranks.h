@@ -10,6 +10,7 @@
 #include "lists.h"
 
 #define RANKS_SLACK 48
+#define RANKS_AHEAD 12 /* rows ahead, the place of one is fetched while lists are filled */
 
 typedef struct {
     int32_t begin;
@@ -26,6 +27,7 @@ typedef struct {
     int64_t n;
     int64_t first;
     int64_t list_room, row_room; /* of the arrays, in int64 */
+    int64_t near_lo, near_hi; /* where the windows of the last block ended */
     int64_t reached; /* where the last window began: hints are not ahead of it */
 } Ranks;
 
@@ -47,78 +49,87 @@ static inline int64_t ranks_near(const int64_t *time, int64_t near, int64_t leng
     return lists_search(time, near, near + step < length ? near + step : length, lo);
 }
 
-#define RANKS_STEP_PLAIN(p, lo)                                           \
-    do {                                                                  \
-        int64_t stop_ = (p) + 8;                                          \
-        while ((p) < stop_ && time[p] < (lo)) (p)++;                      \
-        if ((p) == stop_) (p) = ranks_near(time, p, n, lo);          \
-    } while (0)
+/* Times of a block, which never go back, to first row numbers; in place. */
+static inline void ranks_positions_plain(const int64_t *time, int64_t n, int64_t m, int64_t *bound,
+                                         int64_t at) {
+    for (int64_t k = 0; k < m; k++) {
+        int64_t lo = bound[k], stop = at + 8 < n ? at + 8 : n;
+        while (at < stop && time[at] < lo) at++;
+        if (at == stop) at = ranks_near(time, at, n, lo);
+        bound[k] = at;
+    }
+}
 
-/* Times of a block to first row numbers, in LANES independent stretches, so that one step need not
- * wait for the one before. */
-#define RANKS_LANES 4
-#define RANKS_POSITIONS(NAME, TARGET, STEP)                                                       \
-    TARGET static void NAME(const int64_t *time, int64_t n, int64_t m, int64_t *bound) {          \
-        int64_t at[RANKS_LANES], part = m / RANKS_LANES, k = 0;                                   \
-        for (int l = 0; l < RANKS_LANES; l++)                                                     \
-            at[l] = part ? lists_search(time, 0, n, bound[l * part]) : 0;                    \
-        for (; k < part; k++)                                                                     \
-            for (int l = 0; l < RANKS_LANES; l++) {                                               \
-                int64_t lo = bound[l * part + k];                                                 \
-                if (at[l] + 8 > n || (at[l] > 0 && time[at[l] - 1] >= lo))                        \
-                    at[l] = ranks_near(time, at[l], n, lo);                                  \
-                else STEP(at[l], lo);                                                             \
-                bound[l * part + k] = at[l];                                                      \
+#ifdef WINDJOIN_X86
+/* A vector of them at once: each counts which of the next rows lie before it.  Rows are looked at by
+ * RANKS_ROWS, whether needed or not, so that there is hardly a branch to predict; a group that needs
+ * more than RANKS_MOST searches.  COUNT adds the rows from `j` on to `less`. */
+#define RANKS_ROWS 16
+#define RANKS_MOST 256
+#define RANKS_POSITIONS(NAME, TARGET, WIDTH, VECTOR, LOAD, STORE, ZERO, COUNT, ADD)               \
+    TARGET static void NAME(const int64_t *time, int64_t n, int64_t m, int64_t *bound, int64_t at) { \
+        int64_t k = 0;                                                                            \
+        for (; k + WIDTH <= m; k += WIDTH) {                                                      \
+            int64_t last = bound[k + WIDTH - 1], j = at, stop = at + RANKS_MOST;                  \
+            VECTOR wanted = LOAD(bound + k), less = ZERO;                                         \
+            if (stop > n) stop = n;                                                               \
+            int found = 0;                                                                        \
+            while (!found && j + RANKS_ROWS <= stop) {                                            \
+                UNROLLED for (int r = 0; r < RANKS_ROWS; r++) less = COUNT(less, time[j + r], wanted); \
+                j += RANKS_ROWS;                                                                  \
+                found = time[j - 1] >= last;                                                      \
             }                                                                                     \
-        for (k = RANKS_LANES * part; k < m; k++)                                                  \
-            bound[k] = at[0] = ranks_near(time, at[0], n, bound[k]);                         \
+            if (!found) {                                                                         \
+                for (int64_t l = k; l < k + WIDTH; l++)                                           \
+                    bound[l] = at = ranks_near(time, at, n, bound[l]);                            \
+                continue;                                                                         \
+            }                                                                                     \
+            STORE(bound + k, ADD(less, at));                                                      \
+            at = bound[k + WIDTH - 1];                                                            \
+        }                                                                                         \
+        for (; k < m; k++) bound[k] = at = ranks_near(time, at, n, bound[k]);                     \
     }
 
-RANKS_POSITIONS(ranks_positions_plain, , RANKS_STEP_PLAIN)
+#define RANKS_LOAD_AVX2(p) _mm256_loadu_si256((const __m256i *)(p))
+#define RANKS_STORE_AVX2(p, v) _mm256_storeu_si256((__m256i *)(p), v)
+#define RANKS_COUNT_AVX2(less, row, wanted) \
+    _mm256_sub_epi64(less, _mm256_cmpgt_epi64(wanted, _mm256_set1_epi64x(row)))
+#define RANKS_ADD_AVX2(v, x) _mm256_add_epi64(v, _mm256_set1_epi64x(x))
+RANKS_POSITIONS(ranks_positions_avx2, TARGET_AVX2, 4, __m256i, RANKS_LOAD_AVX2, RANKS_STORE_AVX2,
+                _mm256_setzero_si256(), RANKS_COUNT_AVX2, RANKS_ADD_AVX2)
 
-#ifdef WINDJOIN_X86
-#define RANKS_STEP_AVX2(p, lo)                                                                     \
-    do {                                                                                           \
-        __m256i lo_ = _mm256_set1_epi64x(lo);                                                      \
-        __m256i a_ = _mm256_cmpgt_epi64(lo_, _mm256_loadu_si256((const __m256i *)(time + (p))));   \
-        __m256i b_ = _mm256_cmpgt_epi64(lo_, _mm256_loadu_si256((const __m256i *)(time + (p) + 4))); \
-        int less_ = __builtin_popcount(_mm256_movemask_pd(_mm256_castsi256_pd(a_)) |               \
-                                       _mm256_movemask_pd(_mm256_castsi256_pd(b_)) << 4);          \
-        (p) += less_;                                                                              \
-        if (less_ == 8) (p) = ranks_near(time, p, n, lo);                                     \
-    } while (0)
-
-#define RANKS_STEP_AVX512(p, lo)                                                              \
-    do {                                                                                      \
-        int less_ = __builtin_popcount(_mm512_cmplt_epi64_mask(                               \
-            _mm512_loadu_si512(time + (p)), _mm512_set1_epi64(lo)));                          \
-        (p) += less_;                                                                         \
-        if (less_ == 8) (p) = ranks_near(time, p, n, lo);                                \
-    } while (0)
-
-RANKS_POSITIONS(ranks_positions_avx2, TARGET_AVX2, RANKS_STEP_AVX2)
-RANKS_POSITIONS(ranks_positions_avx512, TARGET_AVX512, RANKS_STEP_AVX512)
+#define RANKS_COUNT_AVX512(less, row, wanted)                                                     \
+    _mm512_mask_add_epi64(less, _mm512_cmpgt_epi64_mask(wanted, _mm512_set1_epi64(row)), less,    \
+                          _mm512_set1_epi64(1))
+#define RANKS_ADD_AVX512(v, x) _mm512_add_epi64(v, _mm512_set1_epi64(x))
+RANKS_POSITIONS(ranks_positions_avx512, TARGET_AVX512, 8, __m512i, _mm512_loadu_si512,
+                _mm512_storeu_si512, _mm512_setzero_si512(), RANKS_COUNT_AVX512, RANKS_ADD_AVX512)
 #endif
 
-static inline void ranks_positions(const int64_t *time, int64_t n, int64_t m, int64_t *bound) {
+/* near: where the last block ended. */
+static inline void ranks_positions(const int64_t *time, int64_t n, int64_t m, int64_t *bound, int64_t *near) {
+    if (!m) return;
+    int64_t at = ranks_near(time, *near, n, bound[0]);
 #ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) { ranks_positions_avx512(time, n, m, bound); return; }
-    if (isa_level() == ISA_AVX2) { ranks_positions_avx2(time, n, m, bound); return; }
+    if (isa_level() == ISA_AVX512) ranks_positions_avx512(time, n, m, bound, at);
+    else if (isa_level() == ISA_AVX2) ranks_positions_avx2(time, n, m, bound, at);
+    else
 #endif
-    ranks_positions_plain(time, n, m, bound);
+        ranks_positions_plain(time, n, m, bound, at);
+    *near = bound[m - 1];
 }
 
 /* Windows lo <= time <= hi become lo <= row < hi, relative row numbers. */
 static inline void ranks_aim(void *state, int64_t m, int64_t *lo, int64_t *hi) {
-    const Ranks *all = state;
-    ranks_positions(all->time, all->n, m, lo);
+    Ranks *all = state;
+    ranks_positions(all->time, all->n, m, lo, &all->near_lo);
     if (all->n && all->time[all->n - 1] == INT64_MAX) { /* no time lies after the end of a window */
         for (int64_t i = 0; i < m; i++)
             hi[i] = hi[i] == INT64_MAX ? all->n : lists_search(all->time, 0, all->n, hi[i] + 1);
         return;
     }
     for (int64_t i = 0; i < m; i++) hi[i] = add_saturated(hi[i], 1);
-    ranks_positions(all->time, all->n, m, hi);
+    ranks_positions(all->time, all->n, m, hi, &all->near_hi);
 }
 
 /* WINDOW looks at WIDTH rows from `at` on: how many lie before lo, and how many before hi.
@@ -306,8 +317,11 @@ static inline void ranks_load(Ranks *all, const int32_t *code) {
         list->begin = list->end = list->hint = offset;
         offset += list->count;
     }
-    for (int64_t i = 0; i < all->n; i++)
+    for (int64_t i = 0; i < all->n; i++) {
+        if (i + RANKS_AHEAD < all->n && code[i + RANKS_AHEAD] >= 0)
+            __builtin_prefetch(all->row + all->lists[code[i + RANKS_AHEAD]].end, 1);
         if (code[i] >= 0) all->row[all->lists[code[i]].end++] = (int32_t)i;
+    }
     memset(all->row + offset, 0, RANKS_SLACK * sizeof(int32_t));
 }
 #endif
