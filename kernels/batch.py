@@ -233,12 +233,12 @@ class _Job:
 
     def _parts(self, rows: int, threads: int) -> int:
         """In how many parts to join: small ones if they overlap little."""
-        parts = threads * (2 if rows >= 2 * threads * ROWS_OF_A_PART else 1)
+        large = threads * (2 if threads > 1 and rows >= 2 * threads * ROWS_OF_A_PART else 1)
         if not all(isinstance(step.access, Equality) for step in self.run_info.order.steps):
-            return parts if threads > 1 else 1
+            return large
         small = rows // ROWS_OF_A_SMALL_PART // threads * threads
-        if small <= parts:
-            return parts if threads > 1 else max(small, 1)
+        if small <= large:
+            return large
         start, middle = self.run_info.order.start, small // 2
         first, last = rows * middle // small, rows * (middle + 1) // small
         twice = 0
@@ -246,7 +246,7 @@ class _Job:
             if s != start:
                 begin, end = self._reach(first, last, spec.window, stream.time)
                 twice += (end - begin) * small - len(stream.time)
-        return small if twice <= MOST_TWICE * rows else parts
+        return small if twice <= MOST_TWICE * rows else large
 
     def _part(self, number: int, first: int, last: int, output: Output) -> Output:
         """Join rows [first, last) of the starting stream with all that can meet them."""

@@ -10,17 +10,16 @@
 #include "lists.h"
 
 #define RANKS_SLACK 48
-#define RANKS_AHEAD 12 /* rows ahead, the place of one is fetched while lists are filled */
+#define RANKS_AHEAD 12 /* so many rows before it is needed, memory is fetched */
 
+/* A list ends where the next one begins. */
 typedef struct {
     int32_t begin;
-    int32_t end;
-    int32_t hint; /* where the last probe began */
-    int32_t count; /* room for so many rows, while it is loaded */
+    int32_t hint; /* where the last probe began; how many rows, then where the next goes, while loaded */
 } RankList;
 
 typedef struct {
-    RankList *lists;
+    RankList *lists; /* and one behind the last */
     int64_t n_lists;
     int32_t *row;        /* relative to first; RANKS_SLACK elements behind the last */
     const int64_t *time; /* of all rows, in order */
@@ -49,61 +48,67 @@ static inline int64_t ranks_near(const int64_t *time, int64_t near, int64_t leng
     return lists_search(time, near, near + step < length ? near + step : length, lo);
 }
 
-/* Times of a block, which never go back, to first row numbers; in place. */
+/* Times of a block, most of which do not go back, to first row numbers; in place. */
 static inline void ranks_positions_plain(const int64_t *time, int64_t n, int64_t m, int64_t *bound,
                                          int64_t at) {
     for (int64_t k = 0; k < m; k++) {
         int64_t lo = bound[k], stop = at + 8 < n ? at + 8 : n;
-        while (at < stop && time[at] < lo) at++;
-        if (at == stop) at = ranks_near(time, at, n, lo);
+        int back = at > 0 && time[at - 1] >= lo;
+        while (!back && at < stop && time[at] < lo) at++;
+        if (back || at == stop) at = ranks_near(time, at, n, lo);
         bound[k] = at;
     }
 }
 
 #ifdef WINDJOIN_X86
-/* A vector of them at once: each counts which of the next rows lie before it.  Rows are looked at by
- * RANKS_ROWS, whether needed or not, so that there is hardly a branch to predict; a group that needs
- * more than RANKS_MOST searches.  COUNT adds the rows from `j` on to `less`. */
+/* A vector of them at once, if none goes back up to the first of the next: each counts which of the next
+ * rows lie before it.  Rows are looked at by RANKS_ROWS, whether needed or not, so that there is hardly
+ * a branch to predict; a group that needs more than RANKS_MOST searches.  COUNT adds a row to `less`. */
 #define RANKS_ROWS 16
 #define RANKS_MOST 256
-#define RANKS_POSITIONS(NAME, TARGET, WIDTH, VECTOR, LOAD, STORE, ZERO, COUNT, ADD)               \
+#define RANKS_POSITIONS(NAME, TARGET, WIDTH, VECTOR, LOAD, STORE, ZERO, FORWARD, COUNT, ADD)      \
     TARGET static void NAME(const int64_t *time, int64_t n, int64_t m, int64_t *bound, int64_t at) { \
         int64_t k = 0;                                                                            \
-        for (; k + WIDTH <= m; k += WIDTH) {                                                      \
+        for (; k + WIDTH < m; k += WIDTH) {                                                       \
             int64_t last = bound[k + WIDTH - 1], j = at, stop = at + RANKS_MOST;                  \
             VECTOR wanted = LOAD(bound + k), less = ZERO;                                         \
+            int found = 0, forward = FORWARD(wanted, LOAD(bound + k + 1));                        \
             if (stop > n) stop = n;                                                               \
-            int found = 0;                                                                        \
-            while (!found && j + RANKS_ROWS <= stop) {                                            \
+            while (forward && !found && j + RANKS_ROWS <= stop) {                                 \
                 UNROLLED for (int r = 0; r < RANKS_ROWS; r++) less = COUNT(less, time[j + r], wanted); \
                 j += RANKS_ROWS;                                                                  \
                 found = time[j - 1] >= last;                                                      \
             }                                                                                     \
-            if (!found) {                                                                         \
-                for (int64_t l = k; l < k + WIDTH; l++)                                           \
-                    bound[l] = at = ranks_near(time, at, n, bound[l]);                            \
+            if (found) {                                                                          \
+                STORE(bound + k, ADD(less, at));                                                  \
+                at = bound[k + WIDTH - 1];                                                        \
                 continue;                                                                         \
             }                                                                                     \
-            STORE(bound + k, ADD(less, at));                                                      \
-            at = bound[k + WIDTH - 1];                                                            \
+            for (int64_t l = k; l < k + WIDTH; l++)                                               \
+                bound[l] = at = ranks_near(time, at, n, bound[l]);                                \
+            if (!forward) at = ranks_near(time, at, n, bound[k + WIDTH]);                         \
         }                                                                                         \
         for (; k < m; k++) bound[k] = at = ranks_near(time, at, n, bound[k]);                     \
     }
 
 #define RANKS_LOAD_AVX2(p) _mm256_loadu_si256((const __m256i *)(p))
 #define RANKS_STORE_AVX2(p, v) _mm256_storeu_si256((__m256i *)(p), v)
+#define RANKS_FORWARD_AVX2(these, next) \
+    (_mm256_movemask_epi8(_mm256_cmpgt_epi64(these, next)) == 0)
 #define RANKS_COUNT_AVX2(less, row, wanted) \
     _mm256_sub_epi64(less, _mm256_cmpgt_epi64(wanted, _mm256_set1_epi64x(row)))
 #define RANKS_ADD_AVX2(v, x) _mm256_add_epi64(v, _mm256_set1_epi64x(x))
 RANKS_POSITIONS(ranks_positions_avx2, TARGET_AVX2, 4, __m256i, RANKS_LOAD_AVX2, RANKS_STORE_AVX2,
-                _mm256_setzero_si256(), RANKS_COUNT_AVX2, RANKS_ADD_AVX2)
+                _mm256_setzero_si256(), RANKS_FORWARD_AVX2, RANKS_COUNT_AVX2, RANKS_ADD_AVX2)
 
+#define RANKS_FORWARD_AVX512(these, next) (_mm512_cmpgt_epi64_mask(these, next) == 0)
 #define RANKS_COUNT_AVX512(less, row, wanted)                                                     \
     _mm512_mask_add_epi64(less, _mm512_cmpgt_epi64_mask(wanted, _mm512_set1_epi64(row)), less,    \
                           _mm512_set1_epi64(1))
 #define RANKS_ADD_AVX512(v, x) _mm512_add_epi64(v, _mm512_set1_epi64(x))
 RANKS_POSITIONS(ranks_positions_avx512, TARGET_AVX512, 8, __m512i, _mm512_loadu_si512,
-                _mm512_storeu_si512, _mm512_setzero_si512(), RANKS_COUNT_AVX512, RANKS_ADD_AVX512)
+                _mm512_storeu_si512, _mm512_setzero_si512(), RANKS_FORWARD_AVX512, RANKS_COUNT_AVX512,
+                RANKS_ADD_AVX512)
 #endif
 
 /* near: where the last block ended. */
@@ -132,6 +137,14 @@ static inline void ranks_aim(void *state, int64_t m, int64_t *lo, int64_t *hi) {
     ranks_positions(all->time, all->n, m, hi, &all->near_hi);
 }
 
+/* Let the list of one of the n probes to come be fetched, and the rows of an earlier one, whose list has
+ * come by now; fetching what code -1 would have does no harm. */
+static inline void ranks_fetch(const Ranks *all, const int32_t *code, int64_t n) {
+    if (2 * RANKS_AHEAD < n) __builtin_prefetch(all->lists + code[2 * RANKS_AHEAD], 1);
+    if (RANKS_AHEAD < n && code[RANKS_AHEAD] >= 0)
+        __builtin_prefetch(all->row + all->lists[code[RANKS_AHEAD]].hint);
+}
+
 /* WINDOW looks at WIDTH rows from `at` on: how many lie before lo, and how many before hi.
  * EMIT writes WIDTH row numbers from `from` on, and for each of them who asked. */
 #define RANKS_PROBE(NAME, TARGET, WIDTH, WINDOW, EMIT)                                             \
@@ -140,10 +153,11 @@ static inline void ranks_aim(void *state, int64_t m, int64_t *lo, int64_t *hi) {
         const int32_t *row = all->row;                                                             \
         for (; i < probe->n; i++) {                                                                \
             int32_t code = probe->code[i];                                                         \
+            ranks_fetch(all, probe->code + i, probe->n - i);                                       \
             if (code < 0 || code >= all->n_lists) continue;                                        \
             RankList *list = all->lists + code;                                                    \
             int32_t lo = (int32_t)probe->lo[i], hi = (int32_t)probe->hi[i];                        \
-            int64_t at = list->hint, end = list->end;                                              \
+            int64_t at = list->hint, end = list[1].begin;                                          \
             int found = resume != 0;                                                               \
             if (found) at = resume - 1;                                                            \
             else if (at > list->begin && row[at - 1] >= lo)                                        \
@@ -250,9 +264,10 @@ TARGET_AVX512 static int ranks_probe_avx512(const Ranks *all, const Probe *probe
     __m512i first = _mm512_set1_epi64(all->first);
     if (!bound || cursor->position) return ranks_probe_any_avx512(all, probe, cursor, out);
     for (; i < m && n < capacity; i++) {
+        ranks_fetch(all, code + i, m - i);
         if (code[i] < 0) continue;
         RankList *list = lists + code[i];
-        int32_t at = list->hint, rest = list->end - at;
+        int32_t at = list->hint, rest = list[1].begin - at;
         __m512i v = _mm512_loadu_si512(row + at);
         __mmask16 in = (__mmask16)_bzhi_u32(0xffff, rest < 16 ? rest : 16);
         __mmask16 early = _mm512_mask_cmplt_epi32_mask(in, v, _mm512_set1_epi32((int)lo[i]));
@@ -306,21 +321,22 @@ static inline int ranks_serve(void *state, const Probe *probe, Cursor *cursor, P
     return done;
 }
 
-/* Counting sort of row numbers by code. */
+/* Counting sort of row numbers by code; rows go in backwards, so that ends become starts. */
 static inline void ranks_load(Ranks *all, const int32_t *code) {
     int32_t offset = 0;
-    memset(all->lists, 0, (size_t)all->n_lists * sizeof(RankList));
-    for (int64_t i = 0; i < all->n; i++)
-        if (code[i] >= 0) all->lists[code[i]].count++;
-    for (int64_t c = 0; c < all->n_lists; c++) {
+    int64_t n = all->n;
+    memset(all->lists, 0, (size_t)(all->n_lists + 1) * sizeof(RankList));
+    for (int64_t i = 0; i < n; i++)
+        if (code[i] >= 0) all->lists[code[i]].hint++;
+    for (int64_t c = 0; c <= all->n_lists; c++) {
         RankList *list = all->lists + c;
-        list->begin = list->end = list->hint = offset;
-        offset += list->count;
+        list->begin = offset;
+        list->hint = offset += list->hint;
     }
-    for (int64_t i = 0; i < all->n; i++) {
-        if (i + RANKS_AHEAD < all->n && code[i + RANKS_AHEAD] >= 0)
-            __builtin_prefetch(all->row + all->lists[code[i + RANKS_AHEAD]].end, 1);
-        if (code[i] >= 0) all->row[all->lists[code[i]].end++] = (int32_t)i;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        if (i >= RANKS_AHEAD && code[i - RANKS_AHEAD] >= 0)
+            __builtin_prefetch(all->row + all->lists[code[i - RANKS_AHEAD]].hint - 1, 1);
+        if (code[i] >= 0) all->row[--all->lists[code[i]].hint] = (int32_t)i;
     }
     memset(all->row + offset, 0, RANKS_SLACK * sizeof(int32_t));
 }

@@ -23,7 +23,7 @@ cdef int new_ranks(
     ranks.first = first
     ranks.n_lists = n_lists
     ranks.time = time
-    ranks.lists = <RankList *>take_array(2 * n_lists, &ranks.list_room)
+    ranks.lists = <RankList *>take_array(n_lists + 1, &ranks.list_room)
     ranks.row = <int32_t *>take_array((n + RANKS_SLACK + 1) // 2, &ranks.row_room)
     return 0
 
@@ -62,4 +62,4 @@ cdef class KeyRanks(Index):
 
     @property
     def nbytes(self):
-        return 16 * self.all.n_lists + 4 * (self.all.n + RANKS_SLACK)
+        return 8 * (self.all.n_lists + 1) + 4 * (self.all.n + RANKS_SLACK)
