@@ -1,0 +1,1 @@
+"""Bare loops in C, with nothing around them: what this machine can do."""
