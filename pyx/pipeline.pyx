@@ -70,6 +70,7 @@ cdef enum:
     MOST_CONDITIONS = 16
     CALLS_PER_LOOK = 256
     ROWS_AT_HAND = 256  # their bounds stay in the nearest cache until they are asked for
+    LOOK_EVERY = 4096  # rows
 
 cdef enum FilterKind:
     COMPARISON
@@ -161,6 +162,7 @@ cdef class Pipeline(Runner):
     cdef bint codes_given
     cdef list _askers
     cdef list _indexes  # of the hops
+    cdef Index _first_index
     cdef list _alive  # everything the C structs point at
     cdef list _bound  # streams of the start rows
     cdef int n_bound
@@ -235,6 +237,7 @@ cdef class Pipeline(Runner):
         hop.binds = index.binds
         hop.index = index.state
         self._indexes.append(index)
+        self._first_index = self._indexes[0]
         self._alive.append((index, codes, spaces, ranges, operands, asker, filters, time))
         hop.before = before
         hop.time = &time.column if time is not None else NULL
@@ -436,12 +439,20 @@ cdef class Pipeline(Runner):
         self.started += self.start.n
         return 0
 
+    cdef bint runs_in_blocks(self) noexcept:
+        cdef Hop *hop = self.hops
+        return (
+            self.n_hops == 1 and self.n_bound == 1 and hop.binds and hop.aim == NULL
+            and hop.n_operands + hop.n_filters + hop.n_voids == 0
+        )
+
+    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
+        self._first_index.fetch(n, code)
+
     cdef bint takes_codes(self) noexcept:
         cdef Hop *hop = self.hops
         return (
-            self.n_hops == 1 and self.n_bound == 1 and hop.n_codes == 1 and hop.binds
-            and hop.aim == NULL and not hop.before
-            and hop.n_ranges + hop.n_operands + hop.n_filters + hop.n_voids == 0
+            self.runs_in_blocks() and hop.n_codes == 1 and hop.n_ranges == 0 and not hop.before
         )
 
     cdef int run_codes(
@@ -473,7 +484,7 @@ cdef class Pipeline(Runner):
             at += few
         hop.asked += n
         self.started += n
-        if n > ROWS_AT_HAND:
+        if self.started % LOOK_EVERY < n:
             self._look_up()
         return 0
 
