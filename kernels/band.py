@@ -60,7 +60,7 @@ class Band(Access):
         )
 
     def start(self, window: Window) -> Index:
-        return ValueCells(self.width, self._real, window.view(self.column))
+        return ValueCells(self.width, self._real)
 
     @property
     def _real(self) -> bool:

@@ -1,7 +1,7 @@
 """What a continuous join makes of the rows it has seen: other orders and indexes, if they pay.
 
-It looks after FIRST_LOOK rows and then whenever their number has doubled, at least every FARTHEST
-rows, so that looking costs next to nothing per row however long the join runs.
+It looks after FIRST_LOOK rows and then whenever there are four times as many, at least every
+FARTHEST rows, so that looking costs next to nothing per row however long the join runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORTHWHILE = 0.7  # expected cost of new orders over that of those in use
 
 def next_look(rows: int) -> int:
     """After how many rows to look again."""
-    return min(2 * rows, rows + FARTHEST)
+    return min(4 * rows, rows + FARTHEST)
 
 
 def seen(spec: JoinSpec, windows: Sequence[Window]) -> Statistics:

@@ -126,7 +126,8 @@ def _share(
         )
         if not len(x) or not len(y):
             return None
-        hits = _ordered_hits(predicate, x, np.sort(y))
+        # sorted ones are looked for in one sweep
+        hits = _ordered_hits(predicate, np.sort(x), np.sort(y))
         return max(hits, 0.5) / (len(x) * len(y))
     return None
 
@@ -144,14 +145,14 @@ def _key_sample(column: Any, sample: NDArray[np.int64]) -> NDArray[Any]:
 def _equal_share(left: NDArray[Any], right: NDArray[Any]) -> float | None:
     if not len(left) or not len(right):
         return None
-    asked, ordered = np.sort(left), np.sort(right)  # sorted ones are looked for in one sweep
+    asked, ordered = np.sort(left), np.sort(right)
     ends = np.searchsorted(ordered, asked, "right"), np.searchsorted(ordered, asked, "left")
     hits = float((ends[0] - ends[1]).sum())
     return max(hits, 0.5) / (len(left) * len(right))
 
 
 def _ordered_hits(predicate: Compare | Between, x: NDArray[Any], ordered: NDArray[Any]) -> float:
-    """Pairs (x, y) that pass, for sorted y."""
+    """Pairs (x, y) that pass, both sorted."""
     n = len(ordered)
     if isinstance(predicate, Between):
         wide = x.astype(np.float64)

@@ -164,8 +164,7 @@ class Window(Side):
     ) -> None:
         """Store the rows of one push; those that can match nothing carry a time of long ago."""
         n = len(time)
-        if self.tail + n - self.head > self._time.capacity:
-            self._resize(self.tail + n - self.head)
+        self.make_room(n)
         self._time.put(self.tail, time)
         for ring, values in zip(self._columns, columns, strict=True):
             ring.put(self.tail, values)
@@ -176,6 +175,12 @@ class Window(Side):
         if self._numbers is not None:
             self._numbers.put(self.tail, np.arange(self.tail, self.tail + n))
         self.extent.tail += n
+        self.extent.note()
+
+    def make_room(self, n: int) -> None:
+        """Let the rings hold n rows more."""
+        if len(self) + n > self._time.capacity:
+            self._resize(len(self) + n)
 
     def insert(self, arrivals: Arrivals) -> None:
         """Put stored rows into the indexes."""
@@ -198,9 +203,9 @@ class Window(Side):
         return gone
 
     def shrink(self) -> None:
-        """Give back the room of rings that are mostly empty."""
-        if 8 * (len(self) + FIRST_ROWS) < self._time.capacity:
-            self._resize(2 * len(self))
+        """Give back the room of rings that are mostly empty, and were so after the last pushes."""
+        if 8 * (self.extent.most + FIRST_ROWS) < self._time.capacity:
+            self._resize(2 * self.extent.most)
 
     def codes_alive(self, key: int) -> Codes:
         """Codes of a key that rows of the window have; -1 among them."""

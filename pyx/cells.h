@@ -1,64 +1,353 @@
-/* Narrow bands on a live window: a grid over the values, the rows of a cell in time order.
+/* Narrow bands on a live window: a grid over the values, the rows of a cell in a line (lines.h).
  *
- * A probe for a range of values asks for the rows of all cells the range touches, and takes from them
- * the rows whose value lies in the range.
+ * A probe for a range of values asks for the rows of all cells the range touches.  Values lie beside
+ * the times, in lines and in lists, so one look decides for both.
  */
 #ifndef WINDJOIN_CELLS_H
 #define WINDJOIN_CELLS_H
 #include "grid.h"
 #include "hop.h"
+#include "lines.h"
 
-#define CELLS_BLOCK 256 /* probes opened at a time */
+#define CELLS_BLOCK 64 /* probes opened at a time */
+
+/* What the probes of a block ask for. */
+typedef struct {
+    int64_t cell[CELLS_BLOCK], end[CELLS_BLOCK];   /* the cells they touch, the last one too */
+    int32_t first[CELLS_BLOCK], last[CELLS_BLOCK]; /* times, as lines have them */
+} CellAims;
 
 typedef struct {
     Grid grid;
-    Serve serve; /* of the index that has the rows of every cell, which lies at `rows` */
-    void *rows;
-    const Column *value; /* of the rows, as they came: not sortable() */
-    int64_t n;           /* list probes of the open block */
-    int32_t asker[CELLS_BLOCK * GRID_MOST], code[CELLS_BLOCK * GRID_MOST];
-    int64_t lo[CELLS_BLOCK * GRID_MOST], hi[CELLS_BLOCK * GRID_MOST];
+    Lines *rows;   /* of every cell */
+    int64_t begin; /* first probe of the open block */
+    int64_t n;     /* its probes at one cell each: */
+    int32_t asker[CELLS_BLOCK * GRID_MOST]; /* which of the block asks, */
+    int32_t code[CELLS_BLOCK * GRID_MOST];  /* and the code of the cell */
+    CellAims aims;
 } Cells;
 
-/* Open up to CELLS_BLOCK probes from `first` on: one list probe per cell they touch. */
-static inline int64_t cells_open(Cells *all, const Probe *probe, int64_t first) {
-    int64_t i = first, n = 0;
-    for (; i < probe->n && n <= (CELLS_BLOCK - 1) * GRID_MOST; i++) {
-        if (probe->from[i] > probe->to[i] || probe->lo[i] > probe->hi[i]) continue;
-        int64_t cell = grid_cell(&all->grid, probe->from[i]);
-        int64_t last = grid_cell(&all->grid, probe->to[i]);
-        for (int k = 0; k < GRID_MOST && cell <= last; k++, cell++) {
-            int32_t code = grid_code(&all->grid, cell);
-            if (code < 0) continue;
+/* As lines_least and lines_most, without a branch. */
+static inline int64_t cells_steps(int64_t time, int shift, int64_t base) {
+    int64_t t = time >> shift, d = (int64_t)((uint64_t)t - (uint64_t)base);
+    return ((t ^ base) & (t ^ d)) < 0 ? (t < 0 ? INT64_MIN : INT64_MAX) : d;
+}
+
+/* The times, and no cell where nothing is asked for. */
+ALWAYS_INLINE void cells_aim_any(const Cells *all, const Probe *probe, int64_t at, int64_t n,
+                                 CellAims *aims) {
+    const int64_t base = all->rows->base;
+    const int shift = all->rows->shift;
+    const int64_t *from = probe->from + at, *to = probe->to + at;
+    const int64_t *lo = probe->lo + at, *hi = probe->hi + at;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t first = cells_steps(lo[i], shift, base), last = cells_steps(hi[i], shift, base);
+        first = first < LINE_FIRST ? LINE_FIRST : first;
+        last = last > LINE_LAST ? LINE_LAST : last;
+        aims->first[i] = (int32_t)(first > INT32_MAX ? INT32_MAX : first);
+        aims->last[i] = (int32_t)(last < LINE_VACANT ? LINE_VACANT : last);
+        aims->end[i] = from[i] > to[i] || lo[i] > hi[i] ? INT64_MIN : aims->end[i];
+    }
+}
+
+static inline void cells_aim_plain(const Cells *all, const Probe *probe, int64_t at, int64_t n,
+                                   CellAims *aims) {
+    for (int64_t i = 0; i < n; i++) {
+        aims->cell[i] = grid_cell(&all->grid, probe->from[at + i]);
+        aims->end[i] = grid_cell(&all->grid, probe->to[at + i]);
+    }
+    cells_aim_any(all, probe, at, n, aims);
+}
+
+#ifdef WINDJOIN_X86
+/* grid_cell_of_real() of n values, 8 at a time: CELLS_BLOCK of them can be written. */
+TARGET_AVX512 static inline void cells_of_reals(const Grid *grid, const int64_t *value, int64_t n,
+                                                int64_t *cell) {
+    for (int64_t i = 0; i < n; i += 8) {
+        __mmask8 here = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xff;
+        __m512i key = _mm512_maskz_loadu_epi64(here, value + i);
+        __m512i sign = _mm512_and_si512(_mm512_srai_epi64(key, 63), _mm512_set1_epi64(INT64_MAX));
+        __m512d x = _mm512_castsi512_pd(_mm512_xor_si512(key, sign));
+        x = _mm512_mul_pd(_mm512_sub_pd(x, _mm512_set1_pd(grid->real_origin)),
+                          _mm512_set1_pd(grid->per_unit));
+        x = _mm512_min_pd(x, _mm512_set1_pd(GRID_END));
+        x = _mm512_max_pd(x, _mm512_set1_pd(-GRID_END));
+        x = _mm512_roundscale_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+        _mm512_storeu_si512(cell + i, _mm512_cvttpd_epi64(x));
+    }
+}
+
+TARGET_AVX512 static void cells_aim_avx512(const Cells *all, const Probe *probe, int64_t at,
+                                           int64_t n, CellAims *aims) {
+    if (!all->grid.real) {
+        cells_aim_plain(all, probe, at, n, aims);
+        return;
+    }
+    cells_of_reals(&all->grid, probe->from + at, n, aims->cell);
+    cells_of_reals(&all->grid, probe->to + at, n, aims->end);
+    cells_aim_any(all, probe, at, n, aims);
+}
+#endif
+
+static inline void cells_aim(const Cells *all, const Probe *probe, int64_t at, int64_t n,
+                             CellAims *aims) {
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) { cells_aim_avx512(all, probe, at, n, aims); return; }
+#endif
+    cells_aim_plain(all, probe, at, n, aims);
+}
+
+/* The list of a cell, if rows in it may be late enough. */
+static inline List *cells_list(const Lines *rows, int32_t code, int32_t first) {
+    if (!rows->more[code] || rows->lines[code].time[0] < first) return NULL;
+    return rows->older->lists + rows->more[code] - 1;
+}
+
+/* Open up to CELLS_BLOCK probes from `at` on, and ask for what they will look at. */
+static inline int64_t cells_open(Cells *all, const Probe *probe, int64_t at) {
+    const Lines *rows = all->rows;
+    const Lists *older = rows->older;
+    const CellAims *aims = &all->aims;
+    const int32_t *near = *all->grid.near;
+    uint64_t start = *all->grid.start, span = *all->grid.span;
+    int64_t many = probe->n - at < CELLS_BLOCK ? probe->n - at : CELLS_BLOCK, n = 0;
+    cells_aim(all, probe, at, many, &all->aims);
+    for (int64_t i = 0; i < many; i++) {
+        int64_t cell = aims->cell[i], end = aims->end[i];
+        for (int k = 0; k < GRID_MOST && cell <= end; k++, cell++) {
+            uint64_t place = (uint64_t)cell - start;
+            int32_t code = place < span ? near[place] : grid_code(&all->grid, cell);
+            if (code < 0 || code >= rows->n_lines) continue;
+            __builtin_prefetch(rows->lines + code);
+            __builtin_prefetch(rows->value + code);
             all->asker[n] = (int32_t)i;
-            all->code[n] = code;
-            all->lo[n] = probe->lo[i];
-            all->hi[n] = probe->hi[i];
-            n++;
+            all->code[n++] = code;
         }
     }
-    all->n = n;
-    return i;
-}
-
-/* Of the candidates from `begin` on, keep those with a value in the range of who asked. */
-static inline void cells_keep(const Cells *all, const Probe *probe, int64_t begin, Pairs *out) {
-    const int64_t *value = all->value->data, mask = all->value->mask;
-    int64_t m = begin;
-    for (int64_t k = begin; k < out->n; k++) {
-        int32_t asker = all->asker[out->probe[k]];
-        int64_t row = out->row[k], v = value[row & mask];
-        if (all->grid.real) v = sortable_bits(v);
-        out->probe[m] = asker;
-        out->row[m] = row;
-        if (out->time) out->time[m] = out->time[k];
-        m += (probe->from[asker] <= v) & (v <= probe->to[asker]);
+    for (int64_t k = 0; older->n_lists && k < n; k++) {
+        const List *list = cells_list(rows, all->code[k], aims->first[all->asker[k]]);
+        if (!list) continue;
+        __builtin_prefetch(older->time + list->offset + list->hint);
+        __builtin_prefetch(older->row + list->offset + list->hint);
+        __builtin_prefetch(older->value + list->offset + list->hint);
     }
-    out->n = m;
+    all->begin = at;
+    all->n = n;
+    return at + many;
 }
 
-/* cursor: probe = where the next block starts, part = 1 while a block is open, position as in lists;
- * stop = which list probe of the open block is next. */
+/* Take rows from the list of a cell for probe i, from `resume` - 1 on if that is not 0; where to go on
+ * if `out` becomes full.  IN sets which of 8 rows lie in lo .. hi and from .. to, as bits, and how many
+ * before lo; EMIT writes these. */
+#define CELLS_LIST(NAME, TARGET, IN, EMIT)                                                         \
+    TARGET static NOT_INLINE int64_t NAME(const Lists *older, List *list, const Probe *probe,      \
+                                          int64_t i, int64_t resume, Pairs *out) {                 \
+        const int64_t *time = older->time + list->offset, *row = older->row + list->offset;        \
+        const int64_t *value = older->value + list->offset;                                        \
+        int64_t lo = probe->lo[i], hi = probe->hi[i], from = probe->from[i], to = probe->to[i];    \
+        int64_t at = resume ? resume - 1 : lists_begin(list, time, lo), n = out->n;                \
+        int begun = resume != 0;                                                                   \
+        PAIRS_AT_HAND                                                                              \
+        for (; at < list->length && n < capacity && time[at] <= hi; at += 8) {                     \
+            int before;                                                                            \
+            unsigned in, here = list->length - at < 8 ? (1u << (list->length - at)) - 1 : 0xff;    \
+            IN(time + at, value + at, lo, hi, from, to, here, in, before);                         \
+            if (!begun && before == 8) {                                                           \
+                at = lists_search(time, at + 8, list->length, lo) - 8;                             \
+                list->hint = (int32_t)(at + 8);                                                    \
+                continue;                                                                          \
+            }                                                                                      \
+            if (!begun) list->hint = (int32_t)(at + before);                                       \
+            begun = 1;                                                                             \
+            EMIT(row + at, time + at, in);                                                         \
+            n += __builtin_popcount(in);                                                           \
+        }                                                                                          \
+        out->n = n;                                                                                \
+        return at + 1;                                                                             \
+    }
+
+/* Go over cell probes up to `many` of the open block.  IN sets which rows of a line lie in first ..
+ * last and from .. to, as bits; EMIT is that of lines.h. */
+#define CELLS_PROBE(NAME, TARGET, OLDER, IN, EMIT)                                                 \
+    TARGET static int NAME(const Cells *cells, const Probe *probe, int64_t many, Cursor *cursor,   \
+                           Pairs *out) {                                                           \
+        const Lines *all = cells->rows;                                                            \
+        int64_t n = out->n, k = cursor->stop, newest = all->newest, resume = cursor->position;     \
+        PAIRS_AT_HAND                                                                              \
+        for (; k < many; k++) {                                                                    \
+            int32_t code = cells->code[k], asker = cells->asker[k];                                \
+            int32_t first = cells->aims.first[asker], last = cells->aims.last[asker];              \
+            int64_t i = cells->begin + asker;                                                      \
+            const Line *line = all->lines + code;                                                  \
+            List *list = cells_list(all, code, first);                                             \
+            if (list) {                                                                            \
+                out->n = n;                                                                        \
+                resume = OLDER(all->older, list, probe, i, resume, out);                           \
+                n = out->n;                                                                        \
+            }                                                                                      \
+            if (n >= capacity) {                                                                   \
+                cursor->stop = k;                                                                  \
+                cursor->position = resume;                                                         \
+                out->n = n;                                                                        \
+                return 0;                                                                          \
+            }                                                                                      \
+            resume = 0;                                                                            \
+            unsigned in;                                                                           \
+            IN(line, all->value[code], first, last, probe->from[i], probe->to[i], in);             \
+            if (all->exact) in = lines_exactly(all, code, in, probe->lo[i], probe->hi[i]);         \
+            EMIT(line, in);                                                                        \
+            n += __builtin_popcount(in);                                                           \
+        }                                                                                          \
+        cursor->stop = k;                                                                          \
+        cursor->position = 0;                                                                      \
+        out->n = n;                                                                                \
+        return 1;                                                                                  \
+    }
+
+#define CELLS_IN_PLAIN(line, value, first, last, from, to, in)                          \
+    do {                                                                                \
+        unsigned near_ = 0;                                                             \
+        LINES_IN_PLAIN(line, first, last, in);                                          \
+        for (int l_ = 0; l_ < LINE_ROWS; l_++)                                          \
+            near_ |= (unsigned)(((value)[l_] >= (from)) & ((value)[l_] <= (to))) << l_; \
+        in &= near_;                                                                    \
+    } while (0)
+
+#define CELLS_OLD_PLAIN(time, value, lo, hi, from, to, here, in, before)                         \
+    do {                                                                                         \
+        in = 0;                                                                                  \
+        before = 0;                                                                              \
+        for (int l_ = 0; (here) >> l_; l_++) {                                                   \
+            before += (time)[l_] < (lo);                                                         \
+            in |= (unsigned)(((time)[l_] >= (lo)) & ((time)[l_] <= (hi)) &                       \
+                             ((value)[l_] >= (from)) & ((value)[l_] <= (to))) << l_;             \
+        }                                                                                        \
+    } while (0)
+
+#define CELLS_EMIT_OLD(row, time, in)                              \
+    do {                                                           \
+        int64_t m = n;                                             \
+        for (unsigned rest_ = (in); rest_; rest_ &= rest_ - 1) {   \
+            int l_ = __builtin_ctz(rest_);                         \
+            found_row[m] = (row)[l_];                              \
+            if (found_time) found_time[m] = (time)[l_];            \
+            if (found_bound) found_bound[m] = probe->bound[i];     \
+            else found_probe[m] = (int32_t)i;                      \
+            m++;                                                   \
+        }                                                          \
+    } while (0)
+
+CELLS_LIST(cells_older_plain, , CELLS_OLD_PLAIN, CELLS_EMIT_OLD)
+CELLS_PROBE(cells_probe_plain, , cells_older_plain, CELLS_IN_PLAIN, LINES_EMIT_PLAIN)
+
+#ifdef WINDJOIN_X86
+#define CELLS_IN_AVX2(line, value, first, last, from, to, in)                         \
+    do {                                                                              \
+        __m256i from_ = _mm256_set1_epi64x(from), to_ = _mm256_set1_epi64x(to);       \
+        unsigned far_ = 0;                                                            \
+        for (int l_ = 0; l_ < LINE_ROWS; l_ += 4) {                                   \
+            __m256i v_ = _mm256_load_si256((const __m256i *)((value) + l_));          \
+            __m256i out_ = _mm256_or_si256(_mm256_cmpgt_epi64(from_, v_),             \
+                                           _mm256_cmpgt_epi64(v_, to_));              \
+            far_ |= (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(out_)) << l_;    \
+        }                                                                             \
+        LINES_IN_AVX2(line, first, last, in);                                         \
+        in &= ~far_;                                                                  \
+    } while (0)
+
+CELLS_LIST(cells_older_avx2, TARGET_AVX2, CELLS_OLD_PLAIN, CELLS_EMIT_OLD)
+CELLS_PROBE(cells_probe_avx2, TARGET_AVX2, cells_older_avx2, CELLS_IN_AVX2, LINES_EMIT_PLAIN)
+
+#define CELLS_IN_AVX512(line, value, first, last, from, to, in)                         \
+    do {                                                                                \
+        __m512i v_ = _mm512_load_si512(value);                                          \
+        LINES_IN_AVX512(line, first, last, in);                                         \
+        in = _mm512_mask_cmpge_epi64_mask((__mmask8)(in), v_, _mm512_set1_epi64(from)); \
+        in = _mm512_mask_cmple_epi64_mask((__mmask8)(in), v_, _mm512_set1_epi64(to));   \
+    } while (0)
+
+#define CELLS_OLD_AVX512(time, value, lo, hi, from, to, here, in, before)                   \
+    do {                                                                                    \
+        __m512i t_ = _mm512_loadu_si512(time), v_ = _mm512_loadu_si512(value);              \
+        __mmask8 late_ = _mm512_mask_cmpge_epi64_mask((__mmask8)(here), t_, _mm512_set1_epi64(lo)); \
+        before = __builtin_popcount((here) & ~(unsigned)late_);                             \
+        late_ = _mm512_mask_cmple_epi64_mask(late_, t_, _mm512_set1_epi64(hi));             \
+        late_ = _mm512_mask_cmpge_epi64_mask(late_, v_, _mm512_set1_epi64(from));           \
+        in = _mm512_mask_cmple_epi64_mask(late_, v_, _mm512_set1_epi64(to));                \
+    } while (0)
+
+#define CELLS_EMIT_OLD_AVX512(row, time, in)                                                        \
+    do {                                                                                            \
+        _mm512_storeu_si512(found_row + n, _mm512_maskz_compress_epi64((__mmask8)(in),              \
+                                                                       _mm512_loadu_si512(row)));   \
+        if (found_bound) _mm512_storeu_si512(found_bound + n, _mm512_set1_epi64(probe->bound[i]));  \
+        else _mm256_storeu_si256((__m256i *)(found_probe + n), _mm256_set1_epi32((int)i));          \
+        if (found_time)                                                                             \
+            _mm512_storeu_si512(found_time + n, _mm512_maskz_compress_epi64((__mmask8)(in),         \
+                                                                            _mm512_loadu_si512(time))); \
+    } while (0)
+
+CELLS_LIST(cells_older_avx512, TARGET_AVX512, CELLS_OLD_AVX512, CELLS_EMIT_OLD_AVX512)
+CELLS_PROBE(cells_probe_any_avx512, TARGET_AVX512, cells_older_avx512, CELLS_IN_AVX512,
+            LINES_EMIT_AVX512)
+
+/* The same for what is asked most, as short as can be.  A cell with a list is left to the loop above. */
+TARGET_AVX512 static int cells_probe_avx512(const Cells *cells, const Probe *probe, int64_t many,
+                                            Cursor *cursor, Pairs *out) {
+    const Lines *all = cells->rows;
+    const Line *lines = all->lines;
+    const int64_t(*values)[LINE_ROWS] = (const int64_t(*)[LINE_ROWS])all->value;
+    const uint32_t *more = all->more;
+    const int32_t *codes = cells->code, *askers = cells->asker;
+    const int32_t *firsts = cells->aims.first, *lasts = cells->aims.last;
+    const int64_t *froms = probe->from + cells->begin, *tos = probe->to + cells->begin;
+    const int64_t *bounds = probe->bound, begin = cells->begin;
+    const __m512i newest = _mm512_set1_epi64(all->newest);
+    const __m256i newest_bits = _mm256_set1_epi32((int)(uint32_t)all->newest);
+    int64_t n = out->n, k = cursor->stop;
+    PAIRS_AT_HAND
+    if (found_time || cursor->position || all->exact)
+        return cells_probe_any_avx512(cells, probe, many, cursor, out);
+    for (; k < many && n < capacity; k++) {
+        const int64_t code = codes[k], i = askers[k];
+        const Line *line = lines + code;
+        if (more[code] && line->time[0] >= firsts[i]) {
+            out->n = n;
+            cursor->stop = k;
+            if (!cells_probe_any_avx512(cells, probe, k + 1, cursor, out)) return 0;
+            n = out->n;
+            continue;
+        }
+        __m256i t = _mm256_load_si256((const __m256i *)line->time);
+        __m512i v = _mm512_load_si512(values[code]);
+        __mmask8 in = _mm256_cmpge_epi32_mask(t, _mm256_set1_epi32(firsts[i]));
+        in = _mm256_mask_cmple_epi32_mask(in, t, _mm256_set1_epi32(lasts[i]));
+        in = _mm512_mask_cmpge_epi64_mask(in, v, _mm512_set1_epi64(froms[i]));
+        in = _mm512_mask_cmple_epi64_mask(in, v, _mm512_set1_epi64(tos[i]));
+        __m256i row = _mm256_maskz_compress_epi32(
+            in, _mm256_load_si256((const __m256i *)line->row));
+        __m512i back = _mm512_cvtepu32_epi64(_mm256_sub_epi32(newest_bits, row));
+        _mm512_storeu_si512(found_row + n, _mm512_sub_epi64(newest, back));
+        if (found_bound) _mm512_storeu_si512(found_bound + n, _mm512_set1_epi64(bounds[begin + i]));
+        else _mm256_storeu_si256((__m256i *)(found_probe + n), _mm256_set1_epi32((int)(begin + i)));
+        n += __builtin_popcount(in);
+    }
+    out->n = n;
+    cursor->stop = k;
+    return k == many;
+}
+#endif
+
+static inline int cells_probe(const Cells *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) return cells_probe_avx512(all, probe, all->n, cursor, out);
+    if (isa_level() == ISA_AVX2) return cells_probe_avx2(all, probe, all->n, cursor, out);
+#endif
+    return cells_probe_plain(all, probe, all->n, cursor, out);
+}
+
+/* cursor: probe = where the next block starts, part = 1 while a block is open, stop = which cell probe
+ * of it is next, position = where in its list, 0: not begun. */
 static int cells_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {
     Cells *all = index;
     for (;;) {
@@ -68,14 +357,7 @@ static int cells_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *o
             cursor->part = 1;
             cursor->stop = cursor->position = 0;
         }
-        Probe inner = {.n = all->n, .lo = all->lo, .hi = all->hi, .code = all->code};
-        Cursor at = {cursor->stop, 0, cursor->position, 0};
-        int64_t begin = out->n;
-        int done = all->serve(all->rows, &inner, &at, out);
-        cells_keep(all, probe, begin, out);
-        cursor->stop = at.probe;
-        cursor->position = at.position;
-        if (!done) return 0;
+        if (!cells_probe(all, probe, cursor, out)) return 0;
         cursor->part = 0;
     }
 }

@@ -5,19 +5,16 @@ Unchecked: enter through ``kernels.band``.
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.grid cimport Grid, grid_cell, grid_set_origin, set_grid
-from windjoin.pyx.index cimport Column, Cursor, Index, Pairs, Probe, Serve
+from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe
 from windjoin.pyx.keys cimport KeySpace
-from windjoin.pyx.lines cimport KeyLines
+from windjoin.pyx.lines cimport KeyLines, Lines
 
 
 cdef extern from "cells.h" nogil:
     ctypedef struct Cells:
         Grid grid
-        Serve serve
-        void *rows
-        const Column *value
+        Lines *rows
     int cells_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
 
 
@@ -25,22 +22,20 @@ cdef class ValueCells(Index):
     """Rows by the cell of their value; a range of values may touch at most 8 cells."""
 
     cdef Cells all
-    cdef ColumnView column
-    cdef Index rows  # by code of their cell
+    cdef KeyLines rows  # by code of their cell
     cdef KeySpace space
     cdef bint begun
 
-    def __cinit__(self, double width, bint real, ColumnView column not None):
+    def __cinit__(self, double width, bint real):
         memset(&self.all, 0, sizeof(Cells))
-        self.column = column
         self.space = KeySpace()
         set_grid(&self.all.grid, width, real, self.space)
         self.rows = KeyLines()
-        self.all.serve = self.rows.serve
-        self.all.rows = self.rows.state
-        self.all.value = &column.column
+        self.rows.keep_values()
+        self.all.rows = &self.rows.all
         self.begun = False
         self.serve = cells_serve
+        self.binds = True
         self.puts = True
         self.state = &self.all
 
@@ -69,7 +64,8 @@ cdef class ValueCells(Index):
             for i in range(some):
                 cells[i] = grid_cell(&self.all.grid, value[at + i])
             self.space.add_integers(some, cells, codes)
-            self.rows.put(some, codes, NULL, time + at, row + at)
+            self.rows.fetch(some, codes)
+            self.rows.put(some, codes, value + at, time + at, row + at)
             at += some
         return 0
 

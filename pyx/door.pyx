@@ -4,11 +4,13 @@ Rows in dictionaries of NumPy arrays are read as they lie in memory; tables are 
 Whatever else comes goes the long way.
 """
 cimport cython
-from cpython.dict cimport PyDict_GetItemWithError
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
 from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t
 
 cimport numpy as cnp
+
+from sys import intern
 
 from windjoin.pyx.feed cimport MOST_COLUMNS, Arrived, Feed
 
@@ -61,19 +63,20 @@ cdef class Entrance:
         self.feeds = feeds
         self.number = number
         self.turn = turn
-        self.names = tuple(names)
+        self.names = tuple(map(intern, names))
         self.plain = plain
         self.wanted = -1
+        self.vectors = []
         if columns is not None:
             self._expect(columns, n_operands)
 
     cdef int _expect(self, wanted, int n_operands) except -1:
         cdef int k
         columns, vectors = wanted
-        self.vectors = [(name, dtype.num, width) for name, dtype, width in vectors]
-        self.time = columns[0][0]
-        self.columns = [name for name, _ in columns[1:1 + n_operands]]
-        self.keys = [name for name, _ in columns[1 + n_operands:]]
+        self.vectors = [(intern(name), dtype.num, width) for name, dtype, width in vectors]
+        self.time = intern(columns[0][0])
+        self.columns = [intern(name) for name, _ in columns[1:1 + n_operands]]
+        self.keys = [intern(name) for name, _ in columns[1 + n_operands:]]
         self.n_columns, self.n_keys = len(self.columns), len(self.keys)
         for k in range(self.n_columns):
             self.types[k] = columns[1 + k][1].num
@@ -89,7 +92,7 @@ cdef class Entrance:
     cdef dict _push_dict(self, dict rows):
         cdef Arrived arrived
         cdef Feed feed = <Feed>self.feeds[self.number]
-        cdef list wides = []
+        cdef list wides = [] if self.vectors else self.vectors  # none, and no list made for that
         if self.wanted < 0 or not self._look_at(rows, &arrived, wides):
             return None
         if len(rows) > self.wanted and not _are_numbers(rows, arrived.n):
@@ -120,13 +123,13 @@ cdef class Entrance:
         cdef int k
         if array == NULL or not _is_plain(<object>array, cnp.NPY_INT64, -1):
             return False
-        arrived.n = cnp.PyArray_DIM(<object>array, 0)
-        arrived.time = <const int64_t *>cnp.PyArray_DATA(<object>array)
+        arrived.n = cnp.PyArray_DIM(<cnp.ndarray>array, 0)
+        arrived.time = <const int64_t *>cnp.PyArray_DATA(<cnp.ndarray>array)
         for k in range(self.n_columns):
             array = PyDict_GetItemWithError(rows, self.columns[k])
             if array == NULL or not _is_plain(<object>array, self.types[k], arrived.n):
                 return False
-            arrived.column[k] = <const int64_t *>cnp.PyArray_DATA(<object>array)
+            arrived.column[k] = <const int64_t *>cnp.PyArray_DATA(<cnp.ndarray>array)
             if self.types[k] == cnp.NPY_FLOAT64:
                 if _has_nan(arrived.n, <const double *>arrived.column[k]):
                     return False
@@ -134,7 +137,7 @@ cdef class Entrance:
             array = PyDict_GetItemWithError(rows, self.keys[k])
             if array == NULL or not _is_plain(<object>array, cnp.NPY_INT64, arrived.n):
                 return False
-            arrived.key[k] = <const int64_t *>cnp.PyArray_DATA(<object>array)
+            arrived.key[k] = <const int64_t *>cnp.PyArray_DATA(<cnp.ndarray>array)
         for name, dtype, width in self.vectors:
             array = PyDict_GetItemWithError(rows, name)
             if array == NULL or not _is_matrix(<object>array, dtype, arrived.n, width):
@@ -174,14 +177,22 @@ cdef class Door:
         return self._push_slowly(stream, rows)
 
 
-cdef bint _are_numbers(dict rows, int64_t length) except -1:
+cdef bint _are_numbers(dict rows, int64_t length) noexcept:
     """Whether columns that nobody asks for could be read too: numbers, or vectors of them."""
-    for array in rows.values():
-        if not cnp.PyArray_CheckExact(array) or not cnp.PyArray_ISNUMBER(array):
+    cdef PyObject *name
+    cdef PyObject *column
+    cdef Py_ssize_t at = 0
+    cdef int dimensions
+    while PyDict_Next(rows, &at, &name, &column):
+        if not cnp.PyArray_CheckExact(<object>column):
             return False
-        if cnp.PyArray_NDIM(array) not in (1, 2) or cnp.PyArray_DIM(array, 0) != length:
+        array = <cnp.ndarray>column
+        dimensions = cnp.PyArray_NDIM(array)
+        if not cnp.PyArray_ISNUMBER(array) or not 1 <= dimensions <= 2:
             return False
-        if cnp.PyArray_NDIM(array) == 2 and cnp.PyArray_DIM(array, 1) == 0:
+        if cnp.PyArray_DIM(array, 0) != length:
+            return False
+        if dimensions == 2 and cnp.PyArray_DIM(array, 1) == 0:
             return False
     return True
 
@@ -216,8 +227,8 @@ cdef bint _is_plain(array, int dtype, int64_t length) noexcept:
     """A contiguous native vector of this dtype and, unless -1, length."""
     return (
         cnp.PyArray_CheckExact(array)
-        and cnp.PyArray_NDIM(array) == 1
-        and cnp.PyArray_TYPE(array) == dtype
-        and cnp.PyArray_ISCARRAY_RO(array)
-        and (length < 0 or cnp.PyArray_DIM(array, 0) == length)
+        and cnp.PyArray_NDIM(<cnp.ndarray>array) == 1
+        and cnp.PyArray_TYPE(<cnp.ndarray>array) == dtype
+        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>array)
+        and (length < 0 or cnp.PyArray_DIM(<cnp.ndarray>array, 0) == length)
     )

@@ -41,9 +41,12 @@ cdef class Extent:
     cdef public int64_t head
     cdef public int64_t tail
     cdef public int64_t horizon
+    cdef int64_t held[2]
+    cpdef void note(self) noexcept
 
 
 cdef class Store:
+    cdef object rows
     cdef Extent extent
     cdef Counts counts
     cdef int64_t window
@@ -61,6 +64,7 @@ cdef class Store:
     cdef Needs needs[MOST_INDEXES]
     cdef readonly bint whole  # every index can be fed from here
     cdef bint takes_codes(self)
+    cdef bint takes_values(self)
     cdef int forget(self, int64_t horizon) except -1
 
 
@@ -75,9 +79,10 @@ cdef class Feed:
     cdef readonly int64_t results
     cdef int64_t since_care
     cdef bint by_code  # time and one key are all of a row; then these are what it goes to
+    cdef bint by_value  # time and one number are
     cdef KeySpace space
     cdef Ring times
-    cdef Ring codes
+    cdef Ring codes  # or values
     cdef Index index
     cdef object care
     cdef int32_t *code_room
@@ -85,7 +90,9 @@ cdef class Feed:
     cdef int64_t room
     cdef bint take_arrays(self, time, list columns, list keys, list wides) except -1
     cdef bint take(self, const Arrived *rows, list wides) except -1
+    cdef int _carry_blocks(self, const Arrived *rows, int64_t first) except -1 nogil
     cdef int _carry_by_code(self, const Arrived *rows, int64_t first) except -1 nogil
+    cdef int _carry_by_value(self, const Arrived *rows, int64_t first) except -1 nogil
     cdef int _carry(self, const Arrived *rows, int64_t first, list wides) except -1
     cdef int _need_room(self, int64_t n) except -1
     cdef int32_t *_codes(self, int64_t key) noexcept nogil
@@ -94,5 +101,7 @@ cdef class Feed:
     cdef list _store_wides(self, int64_t first, list wides)
     cdef int _insert(self, const Arrived *rows, list wides) except -1
     cdef const int32_t *_composite(self, int64_t n, tuple keys, list spaces) except NULL
-    cdef const int64_t *_sortable(self, const Arrived *rows, int column) except NULL
+    cdef const int64_t *_sortable(
+        self, int64_t n, const int64_t *values, int column
+    ) noexcept nogil
     cdef int _expire(self) except -1

@@ -25,6 +25,9 @@ class Extent:
     head: int
     tail: int
     horizon: int
+    @property
+    def most(self) -> int: ...
+    def note(self) -> None: ...
     def copy(self) -> Extent: ...
 
 @disjoint_base

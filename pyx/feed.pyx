@@ -20,6 +20,7 @@ cnp.import_array()
 
 cdef enum:
     RELEASE_ABOVE = 64  # rows; the GIL is not given back for so few
+    BLOCK = 64  # rows whose keys are in the nearest cache until they are joined and kept
     CARE_FIRST = 1024  # rows; then rings, keys and the plan are looked after,
     CARE_EVERY = 8192  # seldom in an old session, whose next rows tell little that is new
     CARE_SHARE = 16  # in between after this part of the rows that came so far
@@ -59,8 +60,18 @@ cdef class Extent:
     """Rows [head, tail) of a window, and the time before which nothing is needed."""
 
     def __cinit__(self):
-        self.head = self.tail = 0
+        self.head = self.tail = self.held[0] = self.held[1] = 0
         self.horizon = INT64_MIN
+
+    cpdef void note(self) noexcept:
+        """Rows have been pushed."""
+        self.held[0] = self.held[1]
+        self.held[1] = self.tail - self.head
+
+    @property
+    def most(self):
+        """Rows that are here, or were after one of the last two pushes."""
+        return max(self.tail - self.head, max(self.held[0], self.held[1]))
 
     def copy(self):
         """One that goes its own way from here."""
@@ -77,6 +88,7 @@ cdef class Store:
     """
 
     def __init__(self, window, Counts counts not None, spaces):
+        self.rows = window
         self.extent = window.extent
         self.counts = counts
         self.window = window.spec.window
@@ -113,6 +125,13 @@ cdef class Store:
             and self.numbers is None and self.sources[0] == ("keys", (0,))
         )
 
+    cdef bint takes_values(self):
+        """Whether a row is a time and one number, and one index by that is all it goes into."""
+        return (
+            self.n_keys == 0 and self.n_columns == 1 and self.n_indexes == 1 and not self.wides
+            and self.numbers is None and self.sources[0] == ("column", 0)
+        )
+
     cdef int forget(self, int64_t horizon) except -1:
         """As ``Window.expire``, but rings stay as large as they are."""
         cdef const int64_t *times = <const int64_t *>self.time.slots
@@ -141,12 +160,16 @@ cdef class Feed:
         self.n_streams = len(stores)
         self.pipeline = pipeline
         self.out = Output(len(stores))
+        self.out.stays = True
         self.results = self.since_care = self.room = 0
         self.care = care
         self.by_code = self.own.takes_codes() and self.pipeline.takes_codes()
+        self.by_value = self.own.takes_values() and self.pipeline.runs_in_blocks()
+        if self.by_code or self.by_value:
+            self.times, self.index = self.own.time, self.own.indexes[0]
+            self.codes = self.own.codes[0] if self.by_code else self.own.columns[0]
         if self.by_code:
-            self.space, self.index = self.own.spaces[0], self.own.indexes[0]
-            self.times, self.codes = self.own.time, self.own.codes[0]
+            self.space = self.own.spaces[0]
         self.code_room = NULL
         self.row_room = NULL
 
@@ -183,19 +206,23 @@ cdef class Feed:
         cdef Clock clock = <Clock>self.clocks[self.number]
         cdef Store own = self.own
         cdef int64_t n = rows.n, first = own.extent.tail
-        if n == 0 or first + n - own.extent.head > own.time.capacity:
+        if n == 0 or not _in_order(n, rows.time, clock.mark()):
             return False
-        if not _in_order(n, rows.time, clock.mark()):
-            return False
-        if n > self.room:
-            self._need_room(n)
-        if not self.by_code:
+        if first + n - own.extent.head > own.time.capacity:
+            own.rows.make_room(n)
+        if not self.by_code and not self.by_value:
+            if n > self.room:
+                self._need_room(n)
             self._carry(rows, first, wides)
-        elif n <= RELEASE_ABOVE:
-            self._carry_by_code(rows, first)
         else:
-            with nogil:
-                self._carry_by_code(rows, first)
+            if self.room < BLOCK:
+                self._need_room(BLOCK)
+            if n <= RELEASE_ABOVE:
+                self._carry_blocks(rows, first)
+            else:
+                with nogil:
+                    self._carry_blocks(rows, first)
+        own.extent.note()
         clock.newest = max(clock.newest, rows.time[n - 1])
         own.counts.rows_in += n
         self.results += self.out.used
@@ -206,19 +233,52 @@ cdef class Feed:
             self.care()
         return True
 
+    cdef int _carry_blocks(self, const Arrived *rows, int64_t first) except -1 nogil:
+        if self.by_code:
+            return self._carry_by_code(rows, first)
+        return self._carry_by_value(rows, first)
+
     cdef int _carry_by_code(self, const Arrived *rows, int64_t first) except -1 nogil:
         """Join and keep rows of which time and one key are all there is."""
         cdef int32_t *codes = self.code_room
-        cdef int64_t i, n = rows.n
-        self.space.add_integers(n, rows.key[0], codes)
-        self.index.fetch(min(n, <int64_t>RELEASE_ABOVE), codes)
-        self.times.write(first, n, <const char *>rows.time)
-        self.codes.write(first, n, <const char *>codes)
-        for i in range(n):
-            self.row_room[i] = first + i
-        self.own.extent.tail = first + n
-        self.pipeline.run_codes(first, n, rows.time, codes, self.out)
-        return self.index.put(n, codes, NULL, rows.time, self.row_room)
+        cdef const int64_t *time
+        cdef int64_t at = 0, i, n
+        while at < rows.n:
+            n = min(<int64_t>BLOCK, rows.n - at)
+            time = rows.time + at
+            self.space.add_integers(n, rows.key[0] + at, codes)
+            self.pipeline.fetch(n, codes)
+            self.index.fetch(n, codes)
+            self.times.write(first, n, <const char *>time)
+            self.codes.write(first, n, <const char *>codes)
+            for i in range(n):
+                self.row_room[i] = first + i
+            self.own.extent.tail = first + n
+            self.pipeline.run_codes(first, n, time, codes, self.out)
+            self.index.put(n, codes, NULL, time, self.row_room)
+            at += n
+            first += n
+        return 0
+
+    cdef int _carry_by_value(self, const Arrived *rows, int64_t first) except -1 nogil:
+        """The same where time and one number are all there is."""
+        cdef const int64_t *time
+        cdef const int64_t *values
+        cdef int64_t at = 0, i, n
+        while at < rows.n:
+            n = min(<int64_t>BLOCK, rows.n - at)
+            time = rows.time + at
+            self.times.write(first, n, <const char *>time)
+            self.codes.write(first, n, <const char *>(rows.column[0] + at))
+            for i in range(n):
+                self.row_room[i] = first + i
+            self.own.extent.tail = first + n
+            self.pipeline.run(first, first + n, self.out)
+            values = self._sortable(n, rows.column[0] + at, 0)
+            self.index.put(n, NULL, values, time, self.row_room)
+            at += n
+            first += n
+        return 0
 
     cdef int _carry(self, const Arrived *rows, int64_t first, list wides) except -1:
         """Join and keep any rows."""
@@ -305,7 +365,9 @@ cdef class Feed:
             if self.own.needs[k] == KEYS:
                 codes = self._composite(rows.n, self.own.sources[k][1], self.own.pair_spaces[k])
             elif self.own.needs[k] == COLUMN:
-                values = self._sortable(rows, self.own.sources[k][1])
+                values = self._sortable(
+                    rows.n, rows.column[<int>self.own.sources[k][1]], self.own.sources[k][1]
+                )
             elif self.own.needs[k] == WIDE:
                 starts, lengths = wides[self.own.sources[k][1]]
                 values = <const int64_t *>cnp.PyArray_DATA(starts)
@@ -333,21 +395,25 @@ cdef class Feed:
             codes = out
         return codes
 
-    cdef const int64_t *_sortable(self, const Arrived *rows, int column) except NULL:
+    cdef const int64_t *_sortable(
+        self, int64_t n, const int64_t *values, int column
+    ) noexcept nogil:
         cdef int64_t *out = self.row_room + self.room + SLACK
         cdef int64_t i
         if not self.own.real[column]:
-            return rows.column[column]
-        for i in range(rows.n):
-            out[i] = sortable_bits(rows.column[column][i])
+            return values
+        for i in range(n):
+            out[i] = sortable_bits(values[i])
         return out
 
     cdef int _expire(self) except -1:
-        """As ``LiveJoin._expire``, but no key is swept."""
+        """As ``LiveJoin._expire`` after a push here, but no key is swept."""
         cdef Store store
         cdef int64_t least, horizon
         cdef int s, k
         for s in range(self.n_streams):
+            if s == self.number:
+                continue
             least = INT64_MAX
             for k in range(self.n_streams):
                 if k != s:

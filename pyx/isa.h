@@ -16,6 +16,9 @@
 /* For bodies that are compiled once per instruction set, each time into a function of that set. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
+/* For what is seldom called from a loop that needs all registers. */
+#define NOT_INLINE __attribute__((noinline))
+
 enum { ISA_PLAIN = 0, ISA_AVX2 = 1, ISA_AVX512 = 2 };
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

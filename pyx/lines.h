@@ -7,7 +7,7 @@
  *
  * A line holds 32 bits of a time: how far it lies from `base`.  Where 32 bits do not span what is
  * alive, they count steps of 2 ** shift, and exact times lie beside the lines, for those probes whose
- * bounds fall into the step of a row.
+ * bounds fall into the step of a row.  Values of the rows may lie beside both lines and lists (cells.h).
  */
 #ifndef WINDJOIN_LINES_H
 #define WINDJOIN_LINES_H
@@ -30,6 +30,7 @@ typedef struct {
 
 typedef struct {
     Line *lines;
+    int64_t (*value)[LINE_ROWS]; /* of the rows; NULL: they are not kept */
     int64_t (*exact)[LINE_ROWS]; /* times, NULL if shift is 0 */
     uint32_t *more;              /* per line, 1 + number of the list of older rows; 0: none */
     int64_t n_lines;
@@ -45,18 +46,21 @@ static inline int64_t lines_time(const Lines *all, int64_t code, int k) {
 }
 
 /* What n lines take, in int64. */
-static inline int64_t lines_words(int64_t n, int exact) {
-    return 8 * (n + 2) + (n + 1) / 2 + (exact ? LINE_ROWS * n : 0);
+static inline int64_t lines_words(int64_t n, int valued, int exact) {
+    return 8 * (n + 2) + (n + 1) / 2 + (valued + exact) * LINE_ROWS * n;
 }
 
-/* Room for n lines, with the old ones, and with exact times if they are wanted; 0: no memory. */
-static inline int lines_grow(Lines *all, int64_t n, int exact) {
-    int64_t *memory = new_array(lines_words(n, exact)), old = all->n_lines;
+/* Room for n lines, with the old ones, and with values and exact times if they are wanted; 0: no
+ * memory. */
+static inline int lines_grow(Lines *all, int64_t n, int valued, int exact) {
+    int64_t *memory = new_array(lines_words(n, valued, exact)), old = all->n_lines;
     if (!memory) return 0;
     Line *lines = (Line *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
-    int64_t(*times)[LINE_ROWS] = exact ? (int64_t(*)[LINE_ROWS])(lines + n) : NULL;
-    uint32_t *more = (uint32_t *)((int64_t *)(lines + n) + (exact ? LINE_ROWS * n : 0));
+    int64_t(*values)[LINE_ROWS] = (int64_t(*)[LINE_ROWS])(lines + n);
+    int64_t(*times)[LINE_ROWS] = exact ? values + (valued ? n : 0) : NULL;
+    uint32_t *more = (uint32_t *)(values + (valued + exact) * n);
     if (old) memcpy(lines, all->lines, (size_t)old * sizeof(Line));
+    if (old && valued) memcpy(values, all->value, (size_t)old * sizeof(*values));
     for (int64_t c = 0; exact && c < old; c++)
         for (int k = 0; k < LINE_ROWS; k++) times[c][k] = lines_time(all, c, k);
     if (old) memcpy(more, all->more, (size_t)old * sizeof(uint32_t));
@@ -66,6 +70,7 @@ static inline int lines_grow(Lines *all, int64_t n, int exact) {
     free(all->memory);
     all->memory = memory;
     all->lines = lines;
+    all->value = valued ? values : NULL;
     all->exact = times;
     all->more = more;
     return 1;
@@ -109,24 +114,29 @@ static inline void lines_refit(Lines *all, int64_t least, int64_t most, int64_t 
 }
 
 /* Put a row at its place among those of a line; its oldest row, or a vacant slot, goes. */
-static inline void line_put(Lines *all, int64_t code, int64_t time, int64_t row) {
+static inline void line_put(Lines *all, int64_t code, int64_t time, int64_t row, int64_t value) {
     Line *line = all->lines + code;
     int last = LINE_ROWS - 1; /* out of order, ties stay in the order of arrival */
     while (last > 0 && line->time[last] != LINE_VACANT && lines_time(all, code, last) > time) last--;
     for (int k = 1; k <= last; k++) {
         line->time[k - 1] = line->time[k];
         line->row[k - 1] = line->row[k];
+        if (all->value) all->value[code][k - 1] = all->value[code][k];
         if (all->exact) all->exact[code][k - 1] = all->exact[code][k];
     }
     line->time[last] = (int32_t)((time >> all->shift) - all->base);
     line->row[last] = (uint32_t)row;
+    if (all->value) all->value[code][last] = value;
     if (all->exact) all->exact[code][last] = time;
 }
 
 /* Ask for the lines that rows will be put into, while others are searched. */
 static inline void lines_fetch(const Lines *all, int64_t n, const int32_t *code) {
-    for (int64_t i = 0; i < n; i++)
-        if (code[i] < all->n_lines) __builtin_prefetch(all->lines + code[i], 1);
+    for (int64_t i = 0; i < n; i++) {
+        if (code[i] >= all->n_lines) continue;
+        __builtin_prefetch(all->lines + code[i], 1);
+        if (all->value) __builtin_prefetch(all->value + code[i], 1);
+    }
 }
 
 /* A row number of the window from its last 32 bits. */
@@ -304,8 +314,10 @@ TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe
  * slot that goes is vacant or has expired, and there is no list.  How many were. */
 TARGET_AVX512 static int64_t lines_put_avx512(const Lines *all, int64_t i, int64_t n,
                                               const int32_t *code, const int64_t *time,
-                                              const int64_t *row, int32_t horizon) {
+                                              const int64_t *row, const int64_t *value,
+                                              int32_t horizon) {
     const __m256i one_on = _mm256_set_epi32(0, 7, 6, 5, 4, 3, 2, 1);
+    const __m512i wide_one_on = _mm512_set_epi64(0, 7, 6, 5, 4, 3, 2, 1);
     Line *lines = all->lines;
     int64_t base = all->base;
     if (all->exact) return i;
@@ -323,6 +335,11 @@ TARGET_AVX512 static int64_t lines_put_avx512(const Lines *all, int64_t i, int64
         _mm256_store_si256((__m256i *)line->time, _mm256_mask_set1_epi32(times, 0x80, (int)t));
         _mm256_store_si256((__m256i *)line->row,
                            _mm256_mask_set1_epi32(rows, 0x80, (int)(uint32_t)row[i]));
+        if (all->value) {
+            int64_t *place = all->value[code[i]];
+            __m512i values = _mm512_permutexvar_epi64(wide_one_on, _mm512_load_si512(place));
+            _mm512_store_si512(place, _mm512_mask_set1_epi64(values, 0x80, value[i]));
+        }
     }
     return i;
 }
@@ -330,12 +347,13 @@ TARGET_AVX512 static int64_t lines_put_avx512(const Lines *all, int64_t i, int64
 
 /* The first row from i on that needs more than its line. */
 static inline int64_t lines_put_fast(const Lines *all, int64_t i, int64_t n, const int32_t *code,
-                                     const int64_t *time, const int64_t *row, int64_t horizon) {
+                                     const int64_t *time, const int64_t *row,
+                                     const int64_t *value, int64_t horizon) {
 #ifdef WINDJOIN_X86
     if (isa_level() == ISA_AVX512)
-        return lines_put_avx512(all, i, n, code, time, row, lines_least(all, horizon));
+        return lines_put_avx512(all, i, n, code, time, row, value, lines_least(all, horizon));
 #endif
-    (void)all, (void)n, (void)code, (void)time, (void)row, (void)horizon;
+    (void)all, (void)n, (void)code, (void)time, (void)row, (void)value, (void)horizon;
     return i;
 }
 

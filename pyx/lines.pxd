@@ -10,6 +10,7 @@ cdef extern from "lines.h" nogil:
         uint32_t row[8]
     ctypedef struct Lines:
         Line *lines
+        int64_t (*value)[8]
         int64_t (*exact)[8]
         uint32_t *more
         int64_t n_lines
@@ -20,6 +21,7 @@ cdef extern from "lines.h" nogil:
 
 cdef class KeyLines(Index):
     cdef Lines all
+    cdef bint valued
     cdef int64_t room
     cdef int64_t horizon
     cdef bint begun
@@ -29,9 +31,14 @@ cdef class KeyLines(Index):
     cdef int32_t *vacant  # lists that no key has
     cdef int32_t n_vacant
     cdef int32_t n_lists
+    cdef void keep_values(self) noexcept
     cdef int _refit(self) except -1 nogil
-    cdef int _put_one(self, int64_t code, int64_t time, int64_t row) except -1 nogil
-    cdef int _keep_older(self, int64_t code, int64_t time, int64_t row) except -1 nogil
+    cdef int _put_one(
+        self, int64_t code, int64_t time, int64_t row, int64_t value
+    ) except -1 nogil
+    cdef int _keep_older(
+        self, int64_t code, int64_t time, int64_t row, int64_t value
+    ) except -1 nogil
     cdef int _new_list(self) except -1 nogil
     cdef void _give_list(self, int64_t code) noexcept nogil
     cdef void _give_list_if_vacant(self, int64_t code) noexcept nogil

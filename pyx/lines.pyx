@@ -15,16 +15,16 @@ cdef extern from "lines.h" nogil:
     const int LINE_SPAN_BITS
     const int32_t LINE_VACANT
     int lines_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
-    int64_t lines_words(int64_t n, int exact)
-    int lines_grow(Lines *all, int64_t n, int exact)
+    int64_t lines_words(int64_t n, int valued, int exact)
+    int lines_grow(Lines *all, int64_t n, int valued, int exact)
     bint lines_reach(const Lines *all, int64_t time)
     int32_t lines_least(const Lines *all, int64_t lo)
     void lines_refit(Lines *all, int64_t least, int64_t most, int64_t horizon)
     int64_t lines_put_fast(
         const Lines *all, int64_t i, int64_t n, const int32_t *code, const int64_t *time,
-        const int64_t *row, int64_t horizon,
+        const int64_t *row, const int64_t *value, int64_t horizon,
     )
-    void line_put(Lines *all, int64_t code, int64_t time, int64_t row)
+    void line_put(Lines *all, int64_t code, int64_t time, int64_t row, int64_t value)
     void lines_fetch(const Lines *all, int64_t n, const int32_t *code)
     int64_t line_row(int64_t newest, uint32_t row)
     int64_t lines_time(const Lines *all, int64_t code, int k)
@@ -47,6 +47,7 @@ cdef class KeyLines(Index):
         self.binds = True
         self.puts = True
         self.state = &self.all
+        self.valued = False
         self.room = 0
         self.horizon = INT64_MIN
         self.begun = False
@@ -59,11 +60,15 @@ cdef class KeyLines(Index):
         free(self.all.memory)
         free(self.vacant)
 
+    cdef void keep_values(self) noexcept:
+        """Before the first row comes: ``put`` has values too, for who looks at ``state``."""
+        self.valued = self.older.valued = True
+
     @property
     def nbytes(self):
         lines = 0
         if self.all.memory != NULL:
-            lines = array_bytes(lines_words(self.room, self.all.exact != NULL))
+            lines = array_bytes(lines_words(self.room, self.valued, self.all.exact != NULL))
         return <int64_t>lines + self.older.nbytes + 4 * self.n_lists
 
     def insert(self, const int32_t[::1] codes, const int64_t[::1] times, const int64_t[::1] rows):
@@ -125,9 +130,9 @@ cdef class KeyLines(Index):
             self._refit()
         i = 0
         while i < n:
-            i = lines_put_fast(&self.all, i, n, code, time, row, self.horizon)
+            i = lines_put_fast(&self.all, i, n, code, time, row, value, self.horizon)
             if i < n and code[i] >= 0:
-                self._put_one(code[i], time[i], row[i])
+                self._put_one(code[i], time[i], row[i], value[i] if self.valued else 0)
             i += 1
         return 0
 
@@ -143,7 +148,9 @@ cdef class KeyLines(Index):
             self._give_list_if_vacant(code)
         return 0
 
-    cdef int _put_one(self, int64_t code, int64_t time, int64_t row) except -1 nogil:
+    cdef int _put_one(
+        self, int64_t code, int64_t time, int64_t row, int64_t value
+    ) except -1 nogil:
         cdef Line *line = self.all.lines + code
         cdef int64_t first
         if time < self.horizon:
@@ -151,15 +158,20 @@ cdef class KeyLines(Index):
         if line.time[0] != LINE_VACANT:
             first = lines_time(&self.all, code, 0)
             if time < first:
-                return self._keep_older(code, time, row)
+                return self._keep_older(code, time, row, value)
             if first < self.horizon:
                 self._give_list(code)
             else:
-                self._keep_older(code, first, line_row(self.all.newest, line.row[0]))
-        line_put(&self.all, code, time, row)
+                self._keep_older(
+                    code, first, line_row(self.all.newest, line.row[0]),
+                    self.all.value[code][0] if self.valued else 0,
+                )
+        line_put(&self.all, code, time, row, value)
         return 0
 
-    cdef int _keep_older(self, int64_t code, int64_t time, int64_t row) except -1 nogil:
+    cdef int _keep_older(
+        self, int64_t code, int64_t time, int64_t row, int64_t value
+    ) except -1 nogil:
         """Keep a row that still counts but has no place in its line."""
         cdef int32_t number
         if self.all.more[code] == 0:
@@ -168,7 +180,7 @@ cdef class KeyLines(Index):
             self.n_vacant -= 1
             self.all.more[code] = self.vacant[self.n_vacant] + 1
         number = <int32_t>(self.all.more[code] - 1)
-        return self.older.put(1, &number, NULL, &time, &row)
+        return self.older.put(1, &number, &value, &time, &row)
 
     cdef int _new_list(self) except -1 nogil:
         cdef void *grown = NULL
@@ -202,7 +214,7 @@ cdef class KeyLines(Index):
         return 0
 
     cdef int _set_room(self, int64_t n, bint exact) except -1 nogil:
-        if not lines_grow(&self.all, n, exact):
+        if not lines_grow(&self.all, n, self.valued, exact):
             out_of_memory(b"keys of an equality index", n)
         self.room = n
         return 0

@@ -24,6 +24,7 @@ typedef struct {
     int64_t n_lists;
     int64_t *time; /* arena, with SLACK elements behind the last slot */
     int64_t *row;
+    int64_t *value; /* of the rows; NULL: they are not kept */
 } Lists;
 
 /* First i in [from, length) with time[i] >= lo. */

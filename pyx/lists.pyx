@@ -24,12 +24,16 @@ cdef int FIRST_CLASS = 2  # the smallest list holds 2 ** 2 rows
 
 
 cdef class KeyLists(Index):
-    """Lists of (time, row) per key code: of a whole table, or grown row by row by ``KeyLines``."""
+    """Lists of (time, row) per key code: of a whole table, or grown row by row by ``KeyLines``.
+
+    valued: whether values are kept too, for who looks at ``state``; set before the first row comes
+    """
 
     def __cinit__(self):
         memset(&self.all, 0, sizeof(Lists))
         self.serve = lists_serve
         self.binds = True
+        self.valued = False
         self.state = &self.all
         self.lists_room = self.arena_room = self.arena_used = 0
         self.horizon = INT64_MIN
@@ -40,6 +44,7 @@ cdef class KeyLists(Index):
         free(self.all.lists)
         free(self.all.time)
         free(self.all.row)
+        free(self.all.value)
 
     @staticmethod
     def load(const int32_t[::1] codes, const int64_t[::1] times, int64_t n_codes, int64_t first=0):
@@ -55,7 +60,9 @@ cdef class KeyLists(Index):
 
     @property
     def nbytes(self):
-        arena = 2 * array_bytes(self.arena_room + SLACK) if self.all.time != NULL else 0
+        arena = 0
+        if self.all.time != NULL:
+            arena = (2 + self.valued) * array_bytes(self.arena_room + SLACK)
         return self.lists_room * <int64_t>sizeof(List) + arena
 
     cdef void forget(self, int64_t horizon) noexcept:
@@ -90,8 +97,16 @@ cdef class KeyLists(Index):
                 memmove(rows + at + 1, rows + at, (entry.length - at) * sizeof(int64_t))
             times[at] = t
             rows[at] = row[i]
+            if self.valued:
+                self._put_value(entry, at, value[i])
             entry.length += 1
         return 0
+
+    cdef void _put_value(self, List *entry, int64_t at, int64_t value) noexcept nogil:
+        cdef int64_t *place = self.all.value + entry.offset + at
+        if at < entry.length:
+            memmove(place + 1, place, (entry.length - at) * sizeof(int64_t))
+        place[0] = value
 
     cdef void empty(self, int64_t code) noexcept nogil:
         """Forget all rows of a key, and give back their room."""
@@ -113,6 +128,10 @@ cdef class KeyLists(Index):
         old = entry[0]
         memcpy(self.all.time + offset, self.all.time + old.offset, old.length * sizeof(int64_t))
         memcpy(self.all.row + offset, self.all.row + old.offset, old.length * sizeof(int64_t))
+        if self.valued:
+            memcpy(
+                self.all.value + offset, self.all.value + old.offset, old.length * sizeof(int64_t)
+            )
         if old.capacity:
             self._vacate(entry)
         entry.offset = offset
@@ -124,6 +143,7 @@ cdef class KeyLists(Index):
     cdef void _drop_expired(self, List *entry) noexcept nogil:
         cdef int64_t *times = self.all.time + entry.offset
         cdef int64_t *rows = self.all.row + entry.offset
+        cdef int64_t *values
         cdef int32_t gone
         if entry.length == 0 or times[0] >= self.horizon:
             return
@@ -132,6 +152,9 @@ cdef class KeyLists(Index):
         entry.hint = max(entry.hint - gone, 0)
         memmove(times, times + gone, entry.length * sizeof(int64_t))
         memmove(rows, rows + gone, entry.length * sizeof(int64_t))
+        if self.valued:
+            values = self.all.value + entry.offset
+            memmove(values, values + gone, entry.length * sizeof(int64_t))
 
     cdef void _vacate(self, List *entry) noexcept nogil:
         """Put the list's slots on the chain of vacant segments of their size."""
@@ -156,20 +179,21 @@ cdef class KeyLists(Index):
 
     cdef int _need_arena(self, int64_t n) except -1 nogil:
         cdef int64_t room
-        cdef int64_t *grown
         if n <= self.arena_room and self.all.time != NULL:
             return 0
         room = n if self.all.time == NULL else max(n, self.arena_room + (self.arena_room >> 1))
-        grown = grown_array(self.all.time, self.arena_used, room + SLACK)
-        if grown == NULL:
-            out_of_memory(b"rows of an equality index", room)
-        self.all.time = grown
-        grown = grown_array(self.all.row, self.arena_used, room + SLACK)
-        if grown == NULL:
-            out_of_memory(b"rows of an equality index", room)
-        self.all.row = grown
+        self.all.time = self._grown(self.all.time, room)
+        self.all.row = self._grown(self.all.row, room)
+        if self.valued:
+            self.all.value = self._grown(self.all.value, room)
         self.arena_room = room
         return 0
+
+    cdef int64_t *_grown(self, int64_t *old, int64_t room) except NULL nogil:
+        cdef int64_t *grown = grown_array(old, self.arena_used, room + SLACK)
+        if grown == NULL:
+            out_of_memory(b"rows of an equality index", room)
+        return grown
 
     cdef int _need_lists(self, int64_t n) except -1 nogil:
         cdef int64_t room

@@ -18,6 +18,7 @@ cdef class Output:
     cdef Block block[16]
     cdef int64_t used
     cdef int64_t room
+    cdef bint stays  # for more results after these
     cdef int64_t held(self) noexcept
     cdef int reserve(self, int64_t n) except -1 nogil
     cdef int _copy(self, Output part, int64_t first, int64_t rows) except -1
@@ -25,12 +26,15 @@ cdef class Output:
     cdef int _set_room(self) except -1
     cpdef list finish(self)
     cdef object _copied(self, int k)
+    cdef object _pooled(self, int k)
     cdef dict finish_named(self, tuple names)
 
 
 cdef class Runner:
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil
+    cdef bint runs_in_blocks(self) noexcept nogil
     cdef bint takes_codes(self) noexcept nogil
+    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil
     cdef int run_codes(
         self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil

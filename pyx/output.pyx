@@ -30,13 +30,15 @@ cnp.import_array()
 cdef enum:
     FIRST_ROWS = 8192
     COPIED_ROWS = 4096  # a copy of so few rows is cheaper than an owner of their memory
+    LEAST_CODES = 1 << 16  # of an array in memory used before
+    POOLED_ROWS = 1 << 18  # and up to here, to memory used before, than new memory next time
 cdef int64_t ROWS_OF_A_PIECE = PIECE // sizeof(int64_t)
 cdef Spare spare  # of results that are gone; only with the GIL
 memset(&spare, 0, sizeof(Spare))
 
 cdef enum:
     MOST_KEPT = 8  # arrays that a table of this size was made of
-    LEAST_KEPT = 1 << 15  # int64 of each
+    LEAST_KEPT = 1 << 12  # int64 of each
     GREATEST_KEPT = 1 << 22
 cdef int64_t *kept[MOST_KEPT]  # only with the GIL
 cdef int64_t kept_room[MOST_KEPT]
@@ -103,7 +105,7 @@ cdef class _Kept:
 def room_for_codes(int64_t n):
     """An int32 array of n codes, as it comes; in memory used before if there is any."""
     cdef _Kept owner = _Kept.__new__(_Kept)
-    if n < 2 * LEAST_KEPT:
+    if n < LEAST_CODES:
         return np.empty(n, np.int32)
     owner.array = take_array((n + 1) // 2, &owner.room)
     owner.length = n * sizeof(int32_t)
@@ -133,6 +135,7 @@ cdef class Output:
         self.n_columns = n_columns
         memset(self.block, 0, sizeof(self.block))
         self.used = self.room = 0
+        self.stays = False
 
     def __dealloc__(self):
         cdef int k
@@ -143,13 +146,16 @@ cdef class Output:
         return self.used
 
     cpdef list finish(self):
-        """One array per column, of the memory they lie in; nothing is left here."""
+        """One array per column; of many rows, of the memory they lie in.  Nothing is left here."""
         cdef _Owner owner
         cdef int k
+        cdef int64_t copied = POOLED_ROWS if self.stays else COPIED_ROWS
         arrays = []
         for k in range(self.n_columns):
             if self.used <= COPIED_ROWS:
                 array = self._copied(k)
+            elif self.used <= copied:
+                array = self._pooled(k)
             else:
                 block_trim(&self.block[k], self.used * sizeof(int64_t), &spare)
                 owner = _Owner.__new__(_Owner)
@@ -158,9 +164,9 @@ cdef class Output:
                 memset(&self.block[k], 0, sizeof(Block))
                 array = np.frombuffer(owner, np.int64)
             arrays.append(array)
-        self.used = 0
-        if arrays and len(arrays[0]) > COPIED_ROWS:
+        if self.used > copied:
             self.room = 0
+        self.used = 0
         return arrays
 
     cdef dict finish_named(self, tuple names):
@@ -184,6 +190,14 @@ cdef class Output:
         cdef object array = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT64)
         memcpy(cnp.PyArray_DATA(array), self.column[k], self.used * sizeof(int64_t))
         return array
+
+    cdef object _pooled(self, int k):
+        """The same in memory that is used again."""
+        cdef _Kept owner = _Kept.__new__(_Kept)
+        owner.array = take_array(self.used, &owner.room)
+        owner.length = self.used * sizeof(int64_t)
+        memcpy(owner.array, self.column[k], owner.length)
+        return np.frombuffer(owner, np.int64)
 
     cdef int64_t held(self) noexcept:
         """Bytes allocated."""
@@ -269,9 +283,16 @@ cdef class Runner:
         with gil:
             raise NotImplementedError(f"{type(self).__name__} does not run")
 
+    cdef bint runs_in_blocks(self) noexcept nogil:
+        """Whether it does not cost more to run for a few rows at a time."""
+        return False
+
     cdef bint takes_codes(self) noexcept nogil:
         """Whether `run_codes` may be called: times and codes of one key say all about a row."""
         return False
+
+    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
+        """`run_codes` will be called with these."""
 
     cdef int run_codes(
         self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out

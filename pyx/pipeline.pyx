@@ -71,6 +71,7 @@ cdef enum:
     CALLS_PER_LOOK = 256
     ROWS_AT_HAND = 256  # their bounds stay in the nearest cache until they are asked for
     ROWS_AIMED = 1024  # of an index that aims: each block begins with searches
+    LOOK_EVERY = 4096  # rows
 
 cdef enum FilterKind:
     COMPARISON
@@ -162,6 +163,7 @@ cdef class Pipeline(Runner):
     cdef bint codes_given
     cdef list _askers
     cdef list _indexes  # of the hops
+    cdef Index _first_index
     cdef list _alive  # everything the C structs point at
     cdef list _bound  # streams of the start rows
     cdef int n_bound
@@ -236,6 +238,7 @@ cdef class Pipeline(Runner):
         hop.binds = index.binds
         hop.index = index.state
         self._indexes.append(index)
+        self._first_index = self._indexes[0]
         self._alive.append((index, codes, spaces, ranges, operands, asker, filters, time))
         hop.before = before
         hop.time = &time.column if time is not None else NULL
@@ -443,12 +446,24 @@ cdef class Pipeline(Runner):
         self.started += self.start.n
         return 0
 
+    cdef bint _only_asks(self) noexcept nogil:
+        """Whether its one hop has nothing to do but ask an index that decides."""
+        cdef Hop *hop = self.hops
+        return (
+            self.n_hops == 1 and self.n_bound == 1 and hop.binds
+            and hop.n_operands + hop.n_filters + hop.n_voids == 0
+        )
+
+    cdef bint runs_in_blocks(self) noexcept nogil:
+        return self._only_asks() and self.hops[0].aim == NULL
+
+    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
+        self._first_index.fetch(n, code)
+
     cdef bint takes_codes(self) noexcept nogil:
         cdef Hop *hop = self.hops
         return (
-            self.n_hops == 1 and self.n_bound == 1 and hop.n_codes == 1 and hop.binds
-            and not hop.before
-            and hop.n_ranges + hop.n_operands + hop.n_filters + hop.n_voids == 0
+            self._only_asks() and hop.n_codes == 1 and hop.n_ranges == 0 and not hop.before
         )
 
     cdef int run_codes(
@@ -484,7 +499,7 @@ cdef class Pipeline(Runner):
             at += few
             hop.asked += few
             self.started += few
-            if n > ROWS_AT_HAND:
+            if self.started % LOOK_EVERY < few:
                 self._look_up()
         return 0
 

@@ -108,6 +108,25 @@ def test_plain_rows_go_the_short_way(number: int, monkeypatch: pytest.MonkeyPatc
         assert session.metrics["rows_in"] == 15 * len(session.query.names)
 
 
+def test_rings_neither_shrink_nor_lead_the_long_way_between_large_pushes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resized, resize = [], window.Window._resize
+    monkeypatch.setattr(
+        window.Window, "_resize", lambda self, rows: (resized.append(rows), resize(self, rows))
+    )
+    monkeypatch.setattr(LiveJoin, "push", None)  # the long way would fail
+    found = 0
+    with queries()[0].open(schemas=schemas(0), rows_only=True) as session:
+        for start in range(0, 30_000, 5_000):  # with each push the other window runs empty
+            for name in "ab":
+                times = np.arange(start, start + 5_000)
+                found += len(session.push(name, {"t": times, "k": times % 3})["a"])
+    apart = [d for d in range(-9, 10) if d % 3 == 0 and -4 <= d <= 9]  # b after a
+    assert found == sum(30_000 - abs(d) for d in apart)
+    assert len(resized) == 2
+
+
 def test_columns_that_nobody_asks_for_do_not_lead_the_long_way() -> None:
     with queries()[0].open(schemas=schemas(0), rows_only=True) as session:
         entrance = session._entrances["a"]
