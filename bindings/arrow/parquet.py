@@ -13,7 +13,7 @@ import pyarrow.types as pat
 from pyarrow import parquet
 from windjoin.arrow.plan import ROW
 
-BATCH_ROWS = 1 << 16
+BATCH_ROWS, BATCH_BYTES = 1 << 16, 16 << 20
 BUFFER = 1 << 20  # of a column, instead of all its pages
 SHARE_BYTES = 64 << 20  # in a file, of one task
 MOST_FILES = 4096
@@ -145,13 +145,28 @@ def _plain(arrow: Any) -> Any:
     return arrow
 
 
+def batch_rows(file: Any, groups: Sequence[int], names: Sequence[str]) -> int:
+    """As many rows at a time as memory should hold of these columns."""
+    rows = size = 0
+    for group in map(file.metadata.row_group, groups):
+        rows += group.num_rows
+        columns = map(group.column, range(group.num_columns))
+        size += sum(
+            column.total_uncompressed_size
+            for column in columns
+            if column.path_in_schema.split(".")[0] in names
+        )
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
+
+
 def read(share: Share, names: Sequence[str], first: int) -> Iterator[pa.RecordBatch]:
     """The columns ``names`` of a share; row numbers from ``first`` are their identity."""
     stored = [name for name in names if name != ROW]
     for part in share:
         with opened(part.path) as file:
+            size, groups = batch_rows(file, part.groups, stored), list(part.groups)
             for batch in file.iter_batches(
-                BATCH_ROWS, row_groups=list(part.groups), columns=stored, use_threads=False
+                size, row_groups=groups, columns=stored, use_threads=False
             ):
                 columns = {name: batch.column(name) for name in stored}
                 if ROW in names:
