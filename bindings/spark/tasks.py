@@ -92,8 +92,9 @@ class ReadAndProbe:
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
     ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for host in batch.column(0).to_pylist():
-                yield from self._join(int(host), meter)
+            hosts: list[int] = batch.column(0).to_pylist()  # type: ignore[assignment]
+            for host in hosts:
+                yield from self._join(host, meter)
 
     def _join(self, host: int, meter: Any) -> Iterator[pa.RecordBatch]:
         segments: list[pa.RecordBatch] = []
