@@ -18,7 +18,7 @@ from benchmarks.spark.engines import query_of
 from benchmarks.spark.run import answer, cpu_seconds, parquet_paths, session
 from benchmarks.workloads import WORKLOADS
 
-REPEAT = 4
+REPEAT = 8
 
 
 def used(run: Callable[[], Any]) -> tuple[float, float]:
