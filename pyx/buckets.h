@@ -223,11 +223,18 @@ static inline int64_t stretch_of(const Buckets *all, int64_t row) {
         int64_t *row = out->row + out->n, first = all->rows.first, n = kept->n, at = 0;            \
         int64_t *bound = out->bound + out->n;                                                      \
         int32_t *who = out->probe + out->n;                                                        \
+        /* past the capacity there is room for the vector that TAKE writes, not for one more */    \
+        int roomy = out->n + n <= out->capacity;                                                   \
         for (int64_t k = 0; k < n; k++) row[k] = first + kept->row[k];                             \
         for (; v < stop; v++) {                                                                    \
             int64_t rest = kept->end[v], i = visit[v].probe;                                       \
             if (v + 1 < stop && visit[v + 1].probe == i) continue;                                 \
-            if (out->bound) {                                                                      \
+            if (!roomy) {                                                                          \
+                for (; at < rest; at++) {                                                          \
+                    if (out->bound) bound[at] = probe->bound[i];                                   \
+                    else who[at] = (int32_t)i;                                                     \
+                }                                                                                  \
+            } else if (out->bound) {                                                               \
                 int64_t asker = probe->bound[i];                                                   \
                 do {                                                                               \
                     UNROLLED for (int k = 0; k < 16; k++) bound[at + k] = asker;                   \

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=["W1", "W3", "W4", "W6"])
     given = parser.parse_args(arguments)
-    spark = session("local[2]")
+    spark = session("local[2]", **{"spark.windjoin.readFiles": "false"})  # or nothing would cross
     lines = [line(spark, WORKLOADS[name], "atr") for name in given.names]
     if "W1" in given.names:
         lines.append(line(spark, WORKLOADS["W1"], "groups"))

@@ -57,6 +57,9 @@ def predicate(workload: Workload) -> str:
     if workload.kind == "vectors":
         pairs = (("a", "b"), ("a", "c"), ("b", "c"))
         return " AND ".join(f"{_squares(p, q)} <= {workload.limit!r}D" for p, q in pairs)
+    if workload.kind == "images":
+        differences = "zip_with(a.v, b.v, (p, q) -> abs(p - q))"
+        return f"aggregate({differences}, 0, (sum, d) -> sum + d) <= {workload.limit!r}D"
     raise ValueError(f"no SQL for workloads of kind {workload.kind!r}")
 
 
@@ -66,8 +69,18 @@ def _squares(left: str, right: str) -> str:
     return f"aggregate({difference}, 0D, (sum, d) -> sum + d)"
 
 
+def _for_sql(workload: Workload, frames: Sequence[Any]) -> Sequence[Any]:
+    """Images as arrays of numbers: SQL has no arithmetic for the bytes of a binary column."""
+    if workload.kind != "images":
+        return frames
+    byte = "cast(conv(hex(substring(v, i, 1)), 16, 10) AS int)"
+    numbers = F.expr(f"transform(sequence(1, length(v)), i -> {byte})")
+    return [frame.withColumn("v", numbers) for frame in frames]
+
+
 def naive(workload: Workload, frames: Sequence[Any]) -> Any:
     """The SQL as a user would write it."""
+    frames = _for_sql(workload, frames)
     names = letters(workload.streams)
     for name, frame in zip(names, frames, strict=True):
         frame.createOrReplaceTempView(f"bench_{name}")
@@ -83,7 +96,7 @@ def cells(workload: Workload, frames: Sequence[Any]) -> Any:
         return _plane_cells(workload, frames)
     if workload.streams == 3:
         return _time_cells(workload, frames)
-    width = workload.window
+    frames, width = _for_sql(workload, frames), workload.window
     left = frames[0].withColumn("cell", F.floor(F.col("ts") / width))
     near = F.explode(F.array(*(F.floor(F.col("ts") / width) + d for d in (-1, 0, 1))))
     right = frames[1].withColumn("cell", near)
@@ -148,6 +161,9 @@ def pandas(workload: Workload, frames: Sequence[Any]) -> Any:
     """A join of buckets of time made by hand, and a pandas function that looks at every pair."""
     judge = pandas_udf(JUDGES[workload.kind](workload.limit), "boolean")
     joined = _near_in_time(workload, frames)
+    if workload.streams == 3:
+        pairs = joined.where(judge(F.col("a.value"), F.col("b.value")))
+        return _with_third(workload, pairs, frames[2], judge)
     chosen = joined.where(judge(F.col("a.value"), F.col("b.value")))
     return chosen.select(F.col("a.row").alias("i"), F.col("b.row").alias("j"))
 
@@ -160,6 +176,30 @@ def _near_in_time(workload: Workload, frames: Sequence[Any]) -> Any:
     near = F.explode(F.array(*(cell + d for d in (-1, 0, 1))))
     left, right = a.withColumn("cell", cell).alias("a"), b.withColumn("cell", near).alias("b")
     return left.join(right, F.expr(f"a.cell = b.cell AND {within(['a', 'b'], width)}"))
+
+
+def _with_third(workload: Workload, pairs: Any, frame: Any, judge: Any) -> Any:
+    """Pairs of the first two streams with the third, in buckets of time too."""
+    every = [F.col(f"{s}.{n}").alias(f"{s}_{n}") for s in "ab" for n in ("row", "ts", "value")]
+    pairs = pairs.select(*every, F.col("a.cell").alias("cell"))
+    cell = F.floor(F.col("ts") / workload.window)
+    near = F.explode(F.array(*(cell + d for d in (-1, 0, 1))))
+    third = frame.withColumnRenamed("v", "value").withColumn("cell", near).alias("c")
+    close = [f"abs(p.{s}_ts - c.ts) <= {workload.window}" for s in "ab"]
+    both = F.expr(" AND ".join(["p.cell = c.cell", *close]))
+    joined = pairs.alias("p").join(third, both)
+    for stream in "ab":
+        joined = joined.where(judge(F.col(f"p.{stream}_value"), F.col("c.value")))
+    rows = ("p.a_row", "p.b_row", "c.row")
+    return joined.select(*(F.col(r).alias(n) for r, n in zip(rows, NUMBERS, strict=True)))
+
+
+def _distances(limit: float) -> Any:
+    def judge(left: pd.Series, right: pd.Series) -> pd.Series:
+        one, other = np.stack(left), np.stack(right)
+        return pd.Series(((one - other) ** 2).sum(axis=1) <= limit)
+
+    return judge
 
 
 def _common(limit: float) -> Any:
@@ -182,7 +222,7 @@ def _differences(limit: float) -> Any:
     return judge
 
 
-JUDGES = {"overlap": _common, "images": _differences}
+JUDGES = {"overlap": _common, "vectors": _distances, "images": _differences}
 
 
 ENGINES: dict[str, Engine] = {"windjoin": ours, "cells": cells, "naive": naive, "pandas": pandas}

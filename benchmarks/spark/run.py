@@ -38,7 +38,8 @@ TARGETS = {  # how many times as long as windjoin a peer should take, at least
     ("band", "naive"): 50, ("band", "cells"): 2,
     ("plane", "naive"): 50, ("plane", "cells"): 2,
     ("overlap", "naive"): 20, ("overlap", "cells"): 20, ("overlap", "pandas"): 20,
-    ("vectors", "naive"): 20, ("vectors", "cells"): 20, ("images", "pandas"): 20,
+    ("vectors", "naive"): 20, ("vectors", "cells"): 20, ("vectors", "pandas"): 20,
+    ("images", "naive"): 20, ("images", "cells"): 20, ("images", "pandas"): 20,
 }  # fmt: skip
 
 

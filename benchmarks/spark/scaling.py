@@ -6,7 +6,9 @@ W4 itself spends as long on its results, and W6 on moving its bytes, as in kerne
 times the window and a smaller radius, and so hardly anything but comparisons to do.
 
 Every worker is tied to a core of its own, and what it starts with it: a JVM and its Python workers
-would else take two.  The rows come several times, one stretch of time after the other.
+would else take two.  The driver is not: one executor leaves it a core, two do not.  So the rows
+come many times, one stretch of time after the other, for what the driver does not to count, and
+after as many runs as the JVMs need to have compiled most of what they run.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from benchmarks.spark.sizes import longer
 from benchmarks.workloads import WORKLOADS, Workload
 from tests.cluster.machines import Cluster, session
 
-WARM, REPEAT, HOSTS, TIMES = 3, 2, 8, 8  # WARM: runs of the workload as it is
+WARM, REPEAT, HOSTS, TIMES = 8, 2, 16, 24  # WARM: runs of the workload as it is
 LONG = replace(
     WORKLOADS["W4"], name="W4_long", window=300_000_000, limit=3200.5, results=1_056_626,
     checksum=1134573859007424, about="three distances of vectors, 300 s, fewer of them close",

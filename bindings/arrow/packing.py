@@ -23,14 +23,16 @@ def pack(
     *,
     partition: int = 0,
     report: Report | None = None,
+    host: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Turn rows into routed segments (batches of `SEGMENTS`).
 
     ``streams``: the numbers of the streams that these rows are (several for a self-join).
     ``partition``: a number that no other concurrent call has; it makes segments' numbers unique.
     ``report``: called once at the end, for each stream with what was counted.
+    ``host``: of all segments make only those of this host.
     """
-    packers = [_Packer(plan, stream, partition) for stream in streams]
+    packers = [_Packer(plan, stream, partition, host) for stream in streams]
     for batch in batches:
         for packer in packers:
             yield from packer.add(batch)
@@ -44,8 +46,8 @@ def pack(
 class _Packer:
     """The rows of one stream."""
 
-    def __init__(self, plan: Plan, stream: int, partition: int) -> None:
-        self.plan, self.stream, self.partition = plan, stream, partition
+    def __init__(self, plan: Plan, stream: int, partition: int, host: int | None) -> None:
+        self.plan, self.stream, self.partition, self.host = plan, stream, partition, host
         self.schema = plan.schema(stream)
         self.travels = _Departures(plan, stream)
         self.writer = SegmentWriter(stream, partition, plan.limits)
@@ -83,6 +85,8 @@ class _Packer:
         self.joinable += len(chosen)
         if len(chosen):
             copies = self.travels.copies(prepared.rows, chosen)
+            if self.host is not None:
+                copies = copies.of(self.host)
             yield from self.writer.write(rows, prepared.rows.time, copies)
 
     def counts(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pyarrow.types as pat
 from pyarrow import parquet
 from windjoin.arrow.plan import ROW
 
-BATCH_ROWS = 1 << 16
+BATCH_ROWS, BATCH_BYTES = 1 << 16, 16 << 20
 BUFFER = 1 << 20  # of a column, instead of all its pages
 SHARE_BYTES = 64 << 20  # in a file, of one task
 MOST_FILES = 4096
@@ -38,8 +38,9 @@ class Files:
 
     paths: tuple[str, ...]
     schemas: tuple[pa.Schema, ...]
-    bytes: tuple[tuple[int, ...], ...]  # of every row group of every file
+    bytes: tuple[tuple[int, ...], ...]  # of every row group of every file, as it is in memory
     rows: int
+    stored: int  # bytes that the files take
 
     def hold(self, schema: pa.Schema) -> bool:
         """Whether all files have these columns, with the same values in the same types."""
@@ -52,10 +53,14 @@ class Files:
             for field in wanted
         )
 
+    @property
+    def total(self) -> int:
+        """Bytes that all columns of all rows take in memory."""
+        return sum(map(sum, self.bytes))
+
     def shares(self, tasks: int) -> tuple[Share, ...]:
         """All row groups, in order, for at least so many tasks if there are as many groups."""
-        total = sum(map(sum, self.bytes))
-        most = min(SHARE_BYTES, total / max(1, tasks))
+        most = min(SHARE_BYTES, self.total / max(1, tasks))
         found: list[list[Part]] = [[]]
         filled = 0
         for path, sizes in zip(self.paths, self.bytes, strict=True):
@@ -73,12 +78,13 @@ def footers(paths: Sequence[str]) -> Files | None:
 
     >>> footers(["/nowhere/to/be/found.parquet"])
     """
-    schemas, sizes, kept, rows = [], [], [], 0
+    schemas, sizes, kept, rows, stored = [], [], [], 0, 0
     if len(paths) > MOST_FILES:
         return None
     for path in sorted(paths):
         try:
-            if not Path(path).stat().st_size:
+            size = Path(path).stat().st_size
+            if not size:
                 continue  # Spark passes over these as well
             file = opened(path)
         except (OSError, pa.ArrowException):
@@ -89,10 +95,11 @@ def footers(paths: Sequence[str]) -> Files | None:
                 return None
             kept.append(path)
             rows += described.num_rows
+            stored += size
             schemas.append(_schema(file))
             groups = range(described.num_row_groups)
             sizes.append(tuple(described.row_group(n).total_byte_size for n in groups))
-    return Files(tuple(kept), tuple(schemas), tuple(sizes), rows)
+    return Files(tuple(kept), tuple(schemas), tuple(sizes), rows, stored)
 
 
 def opened(path: str) -> Any:
@@ -138,13 +145,28 @@ def _plain(arrow: Any) -> Any:
     return arrow
 
 
+def batch_rows(file: Any, groups: Sequence[int], names: Sequence[str]) -> int:
+    """As many rows at a time as memory should hold of these columns."""
+    rows = size = 0
+    for group in map(file.metadata.row_group, groups):
+        rows += group.num_rows
+        columns = map(group.column, range(group.num_columns))
+        size += sum(
+            column.total_uncompressed_size
+            for column in columns
+            if column.path_in_schema.split(".")[0] in names
+        )
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
+
+
 def read(share: Share, names: Sequence[str], first: int) -> Iterator[pa.RecordBatch]:
     """The columns ``names`` of a share; row numbers from ``first`` are their identity."""
     stored = [name for name in names if name != ROW]
     for part in share:
         with opened(part.path) as file:
+            size, groups = batch_rows(file, part.groups, stored), list(part.groups)
             for batch in file.iter_batches(
-                BATCH_ROWS, row_groups=list(part.groups), columns=stored, use_threads=False
+                size, row_groups=groups, columns=stored, use_threads=False
             ):
                 columns = {name: batch.column(name) for name in stored}
                 if ROW in names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -31,9 +31,12 @@ class Histogram:
 
     def up_to(self, stream: int, times: Sequence[int]) -> F64:
         """How many rows of the stream are before each of ``times``; even inside a bin."""
+        return self.within(stream, np.array([(time - self.start) / self.width for time in times]))
+
+    def within(self, stream: int, bins: F64) -> F64:
+        """The same by places in bins, from the first on."""
         ends = np.concatenate([[0.0], np.cumsum(self.rows[stream])])
-        places = [(time - self.start) / self.width for time in times]
-        found: F64 = np.interp(places, np.arange(len(ends)), ends)
+        found: F64 = np.interp(bins, np.arange(len(ends)), ends)
         return found
 
     def scaled(self, factors: Sequence[float]) -> Histogram:
@@ -161,18 +164,23 @@ class Work:
     histogram: Histogram
     windows: Sequence[int]
     pair: float
+    known: dict[int, F64] = field(default_factory=dict)
 
     def by_bin(self, master: int) -> F64:
         """Rows that are there, and pairs with the master's rows."""
+        if master not in self.known:
+            self.known[master] = self._by_bin(master)
+        return self.known[master]
+
+    def _by_bin(self, master: int) -> F64:
         histogram = self.histogram
-        bins = histogram.rows.shape[1]
-        lows = [histogram.start + b * histogram.width for b in range(bins)]
-        highs = [low + histogram.width + self.windows[master] for low in lows]
-        pairs = np.zeros(bins)
+        lows = np.arange(histogram.rows.shape[1], dtype=np.float64)
+        highs = lows + 1 + self.windows[master] / histogram.width
+        pairs = np.zeros(len(lows))
         for stream, window in enumerate(self.windows):
             if stream != master:
-                near = histogram.up_to(stream, highs)
-                near = near - histogram.up_to(stream, [low - window for low in lows])
+                near = histogram.within(stream, highs)
+                near = near - histogram.within(stream, lows - window / histogram.width)
                 pairs += near * histogram.rows[master]
         work: F64 = histogram.rows.sum(axis=0) + self.pair * pairs
         return work

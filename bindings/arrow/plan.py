@@ -87,6 +87,25 @@ class Plan:
                 _bound.popitem(last=False)
         return known
 
+    def after(self, members: tuple[int, ...]) -> Plan:
+        """What is left to do with partial results over ``members``.
+
+        Conditions on them alone are decided, and columns that only those read stay behind.
+        """
+        names = {self.query.names[stream] for stream in members}
+        left = [c for c in self.query.on if not {column.stream for column in c.columns()} <= names]
+        kept = dict(self.schemas)
+        for stream in members:
+            described = self.query.streams[stream]
+            read = {c.name for one in left for c in one.columns() if c.stream == described.name}
+            read |= {described.time, *self.bound.payload[stream]}
+            own = self.schemas[described.name]
+            kept[described.name] = pa.schema([field for field in own if field.name in read])
+        streams = [replace(s, where=None) if s.name in names else s for s in self.query.streams]
+        query = replace(self.query, on=tuple(left), streams=tuple(streams))
+        identity = "-".join(map(str, [self.identity, *members]))
+        return replace(self, query=query, schemas=kept, identity=identity)
+
 
 _bound: OrderedDict[str, BoundQuery] = OrderedDict()
 

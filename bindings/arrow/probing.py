@@ -111,10 +111,11 @@ def stage_inputs(
         every = [plan.schema(stream) for stream in streams]
         return Together(plan), {s: (s, every[s]) for s in streams}, every
     bound, target = plan.order[: stage + 1], plan.order[stage + 1]
-    partial, added = partial_schema(plan, bound), plan.schema(target)
+    left = plan.after(bound) if stage else plan
+    partial, added = partial_schema(left, bound), plan.schema(target)
     first = (plan.order[0], plan.schema(plan.order[0])) if stage == 0 else (PARTIAL, partial)
     inputs = {first[0]: (0, first[1]), target: (1, added)}
-    return Hop(plan, bound, target), inputs, [partial, added]
+    return Hop(left, bound, target), inputs, [partial, added]
 
 
 class _Results:
@@ -147,9 +148,9 @@ class _Onward:
     """Found combinations as partial results on their way to the rows of the next stream."""
 
     def __init__(self, plan: Plan, joined: Joinable, stage: int, partition: int) -> None:
-        self.plan, self.joined = plan, joined
         self.streams = plan.order[: stage + 2]
-        self.schema = partial_schema(plan, self.streams)
+        self.plan, self.joined = plan.after(self.streams), joined
+        self.schema = partial_schema(self.plan, self.streams)
         self.writer = SegmentWriter(PARTIAL, partition, plan.limits)
         following = plan.order[stage + 2]
         route = plan.routes[following]

@@ -22,6 +22,11 @@ class Copies(NamedTuple):
     rows: I64
     hosts: I32
 
+    def of(self, host: int) -> Copies:
+        """Those that go to one host."""
+        own = np.flatnonzero(self.hosts == host)
+        return Copies(self.rows[own], self.hosts[own])
+
 
 @dataclass(frozen=True, slots=True)
 class Route:

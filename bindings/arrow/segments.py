@@ -123,6 +123,12 @@ def _binary(payloads: Sequence[pa.Buffer]) -> Any:
     return pa.Array.from_buffers(pa.binary(), len(payloads), buffers)
 
 
+def in_order(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """All segments, as those of a host must come."""
+    order: Any = [(name, "ascending") for name in ("start", "stream", "sequence")]
+    yield from pa.Table.from_batches(batches, SEGMENTS).sort_by(order).to_batches()
+
+
 def read_segments(batch: pa.RecordBatch, schemas: dict[int, pa.Schema]) -> Iterator[Segment]:
     """Segments as they lie in memory: nothing is copied but columns that travelled narrow."""
     places = (batch.column(name).to_pylist() for name in ("host", "stream", "start", "form"))

@@ -9,6 +9,7 @@ from windjoin.query import Query
 from windjoin.spark.joining import Planned, last_plan, planned_join
 from windjoin.spark.settings import missing
 
+NONE = "none, as every host reads the files and keeps its rows"
 CONNECT = "measured: nothing, as Spark Connect has no accumulators"
 SENT = ("rows", "rejected", "joinable", "copies", "bytes", "segments")
 COUNTED = ("rows", "results", "comparisons", "seconds", "bytes_onward", "most_bytes")
@@ -50,7 +51,7 @@ def _plan_lines(planned: Planned) -> list[str]:
     lines = [
         f"strategy: {plan.strategy} ({STRATEGY[plan.strategy]})",
         f"why: {planned.why}",
-        f"hosts: {plan.hosts}, exchanges: {plan.stages}",
+        f"hosts: {plan.hosts}, exchanges: {planned.exchanges or NONE}",
     ]
     if plan.order:
         lines.append(f"order: {' -> '.join(names[stream] for stream in plan.order)}")
@@ -70,8 +71,9 @@ def _plan_lines(planned: Planned) -> list[str]:
 def measured(query: Query) -> list[dict[str, Any]]:
     """What every host did when the result of the last `join` of this query was last used.
 
-    One dictionary for each exchange and host, also for those that got nothing: ``exchange``,
-    ``host``, ``rows``, ``results``, ``comparisons``, ``seconds``, ``bytes_onward``, ``most_bytes``.
+    One dictionary for each exchange and host, also for those that got nothing: ``exchange`` (1 also
+    where every host reads the files), ``host``, ``rows``, ``results``, ``comparisons``,
+    ``seconds``, ``bytes_onward``, ``most_bytes``.
     Empty before the result is used, and under Spark Connect.
     """
     planned = last_plan(query)
@@ -117,11 +119,14 @@ def _exchange_lines(
     sent = [one for stream, one in planned.meter.packed.items() if stream in names]
     rows = sum(one["copies"] for one in sent) + onward["rows_onward"]
     size = sum(one["bytes"] for one in sent) + onward["bytes_onward"]
-    label = f"exchange {stage + 1}"
-    lines = [f"  {label}: {rows} rows in {size} bytes shuffled"]
+    if planned.exchanges:
+        label, host_label = f"exchange {stage + 1}", f"exchange {stage + 1}, host"
+        lines = [f"  {label}: {rows} rows in {size} bytes shuffled"]
+    else:
+        label, host_label, lines = "hosts", "host", []
     for number, host in sorted(hosts.items()):
         lines.append(
-            f"  {label}, host {number}: {host['rows']} rows, {host['results']} results,"
+            f"  {host_label} {number}: {host['rows']} rows, {host['results']} results,"
             f" {host['comparisons']} comparisons, {host['seconds']:.3f} s"
         )
     for what in ("rows", "results", "seconds"):

@@ -41,7 +41,7 @@ from windjoin.spark.frames import (
 from windjoin.spark.meter import Meter, is_classic, new_meter
 from windjoin.spark.settings import check_version
 from windjoin.spark.sources import Fetched, Source, numbers, sources
-from windjoin.spark.tasks import Load, Pack, Probe, TallyKeys, TallyTimes
+from windjoin.spark.tasks import Load, Pack, Probe, ReadAndProbe, TallyKeys, TallyTimes
 
 _pickle: Any = cloudpickle
 _pickle.register_pickle_by_value(envoy_module)
@@ -51,6 +51,7 @@ SMALL_BYTES = 8 << 20  # of streams with equal keys: not worth a look at the tim
 ROWS_OF_A_HOST = 1 << 13  # that are worth a host more, if their times are at hand
 SAMPLE_ROWS = 1 << 18  # tell where segments should end as well as all rows do
 LOOKED_AT_HERE = 1 << 23  # rows of files whose times are read sooner than a job has started
+READ_ROWS, READ_BYTES = 1 << 20, 1 << 26  # of files, by all hosts: sooner than an exchange
 TIME_BYTES = 16  # of a row with nothing but a time, as Spark estimates it
 FEW_COPIES = 2.0
 MANY_COPIES = 4.0
@@ -67,6 +68,7 @@ class Planned:
     meter: Meter | None
     spark: Any
     direct: tuple[str, ...]  # streams whose files are read by the tasks
+    exchanges: int  # none where every host reads all files
 
 
 _last: WeakKeyDictionary[Query, Planned] = WeakKeyDictionary()
@@ -121,7 +123,16 @@ def planned_join(
         for number, (name, source) in enumerate(zip(query.names, streams, strict=True))
         if source.holds(plan.schema(number))
     )
-    return Planned(plan, expected, why, new_meter(spark), spark, direct), streams
+    exchanges = 0 if len(direct) == len(streams) and _few(plan, streams) else plan.stages
+    return Planned(plan, expected, why, new_meter(spark), spark, direct, exchanges), streams
+
+
+def _few(plan: Plan, streams: Sequence[Source]) -> bool:
+    """Whether every host had better read all files than be sent its rows."""
+    files = [source.files for source in set(streams)]
+    rows = plan.hosts * sum(one.rows for one in files if one is not None)
+    size = plan.hosts * sum(one.total for one in files if one is not None)
+    return plan.stages == 1 and rows <= READ_ROWS and size <= READ_BYTES
 
 
 def last_plan(query: Query) -> Planned | None:
@@ -174,7 +185,7 @@ class _Choice:
             return *self._plan(strategy, self._counts(strategy), segment), "asked for"
         if self.hosts == 1:
             return *self._plan("single", None, segment), "there is one host"
-        size, small = estimated_bytes(self.frames), small_bytes(self.bound.spec)
+        size, small = known_bytes(self.sources), small_bytes(self.bound.spec)
         if size is not None and size <= small:
             return self._of_few_rows(size, segment)
         counts = self._histogram()
@@ -188,7 +199,7 @@ class _Choice:
 
     def _of_few_rows(self, size: int, segment: int | None) -> tuple[Plan, Expected, str]:
         """On one host, unless their times are at hand and say that more hosts share the work."""
-        why = f"Spark expects {size} bytes, not worth an exchange between hosts"
+        why = f"about {size} bytes, not worth an exchange between hosts"
         hosts, rows = self.hosts, sum(source.rows for source in self.sources)
         self.hosts = min(hosts, rows // ROWS_OF_A_HOST)
         if self.hosts > 1 and all(source.rows for source in self.sources):
@@ -210,11 +221,14 @@ class _Choice:
         here, elsewhere, factors = [], [], []
         for number, source in enumerate(self.sources):
             time = plan.schema(number).field(self.query.streams[number].time)
-            frame, read = source.take(pa.schema([time]))
+            times = pa.schema([time])
             factors.append(1.0)
-            if isinstance(read, Fetched) and source.rows <= LOOKED_AT_HERE:
-                here += list(tally(read.all(), plan, number))
+            if source.holds(times) and source.rows <= LOOKED_AT_HERE:
+                fetched = source.fetched(times)
+                assert fetched is not None
+                here += list(tally(fetched.all(), plan, number))
                 continue
+            frame, read = source.take(times)
             if not isinstance(read, Fetched):
                 share = _worth_counting(frame)
                 factors[-1] = 1 / share
@@ -264,6 +278,13 @@ def _worth_counting(times: Any) -> float:
     return 1.0 if not size else min(1.0, SAMPLE_ROWS * TIME_BYTES / size)
 
 
+def known_bytes(sources: Sequence[Source]) -> int | None:
+    """What all streams take, by their files or else by Spark's estimate; None if nothing tells."""
+    files = [source.files for source in sources]
+    rest = estimated_bytes([s.frame for s, own in zip(sources, files, strict=True) if own is None])
+    return None if rest is None else rest + sum(own.stored for own in files if own is not None)
+
+
 def small_bytes(spec: JoinSpec) -> int:
     """How many bytes of rows are joined sooner than they are shared out."""
     return int(SMALL_BYTES * PAIR_COST["equal"] / pair_cost(spec))
@@ -289,6 +310,13 @@ def _task(work: Any, meter: Meter | None) -> Any:
 def _frame(planned: Planned, streams: list[Source]) -> Any:
     """The exchanges of a plan as one DataFrame."""
     plan, meter = planned.plan, planned.meter
+    given = result_type(plan.bound, [source.frame for source in streams])
+    if not planned.exchanges:
+        every = _same_frames(plan.inputs[0], streams)
+        reads = [streams[group[0]].fetched(_travelling(plan, group)) for group in every]
+        loads = [Load(g, read) for g, read in zip(every, reads, strict=True) if read is not None]
+        hosts = numbers(planned.spark, plan.hosts)
+        return hosts.mapInArrow(_task(ReadAndProbe(plan, tuple(loads)), meter), given)
     onward: Any = None
     for stage, arriving in enumerate(plan.inputs):
         packed = _packed(plan, arriving, streams, meter)
@@ -298,10 +326,8 @@ def _frame(planned: Planned, streams: list[Source]) -> Any:
         sorted_ = arrived.repartitionById(plan.hosts, F.col("host")).sortWithinPartitions(
             "start", "stream", "sequence"
         )
-        last = stage == plan.stages - 1
-        frames = [source.frame for source in streams]
-        given = result_type(plan.bound, frames) if last else SEGMENT_TYPE
-        onward = sorted_.mapInArrow(_task(Probe(plan, stage), meter), given)
+        kind = given if stage == plan.stages - 1 else SEGMENT_TYPE
+        onward = sorted_.mapInArrow(_task(Probe(plan, stage), meter), kind)
     return onward
 
 
@@ -325,8 +351,7 @@ def _packed(
     fetched: list[tuple[tuple[int, ...], Fetched]] = []
     found: list[tuple[Any, tuple[Load, ...]]] = []
     for group in _same_frames(streams, given):
-        fields = {field.name: field for stream in group for field in plan.schema(stream)}
-        source, schema = given[group[0]], pa.schema(list(fields.values()))
+        source, schema = given[group[0]], _travelling(plan, group)
         read = source.fetched(schema)
         if read is not None:
             fetched.append((group, read))
@@ -340,6 +365,12 @@ def _packed(
     return [
         frame.mapInArrow(_task(Pack(plan, loads), meter), SEGMENT_TYPE) for frame, loads in found
     ]
+
+
+def _travelling(plan: Plan, group: Sequence[int]) -> pa.Schema:
+    """The columns of a frame that any of its streams needs."""
+    fields = {field.name: field for stream in group for field in plan.schema(stream)}
+    return pa.schema(list(fields.values()))
 
 
 def _same_frames(streams: Sequence[int], given: list[Source]) -> list[tuple[int, ...]]:

@@ -19,15 +19,14 @@ from pyspark.sql import functions as F
 from windjoin.arrow.parquet import Files, Share, footers, read
 from windjoin.arrow.plan import ROW
 
-EXECUTION = "org.apache.spark.sql.execution."
-PARQUET = f"{EXECUTION}datasources.parquet.ParquetFileFormat"
-LISTED = f"{EXECUTION}datasources.InMemoryFileIndex"
-WRAPPERS = {
-    f"{EXECUTION}{n}" for n in ("WholeStageCodegenExec", "ColumnarToRowExec", "InputAdapter")
-}
-SCAN = f"{EXECUTION}FileSourceScanExec"
-PROJECT = f"{EXECUTION}ProjectExec"
-COLUMN = "org.apache.spark.sql.catalyst.expressions.AttributeReference"
+DATASOURCES = "org.apache.spark.sql.execution.datasources."
+PARQUET = f"{DATASOURCES}parquet.ParquetFileFormat"
+LISTED = f"{DATASOURCES}InMemoryFileIndex"
+RELATION = f"{DATASOURCES}LogicalRelation"
+IN_FILES = f"{DATASOURCES}HadoopFsRelation"
+CATALYST = "org.apache.spark.sql.catalyst."
+PROJECT = f"{CATALYST}plans.logical.Project"
+COLUMN = f"{CATALYST}expressions.AttributeReference"
 PLAIN_OPTIONS = {"path", "paths"}
 RIGHT = {
     "spark.windjoin.readFiles": "true",
@@ -73,20 +72,20 @@ class Fetched:
 
     def all(self) -> Iterator[pa.RecordBatch]:
         """The rows of all shares, read here and now."""
-        for share in self.shares:
-            yield from read(share, self.names, 0)
+        for number, share in enumerate(self.shares):
+            yield from read(share, self.names, number << 33)
 
 
 class Source:
     """One frame as the tasks of a join see it."""
 
-    def __init__(self, frame: Any, tasks: int) -> None:
-        self.frame, self.tasks = frame, tasks
+    def __init__(self, frame: Any, tasks: int, direct: bool) -> None:
+        self.frame, self.tasks, self.direct = frame, tasks, direct
 
     @cached_property
     def files(self) -> Files | None:
-        """The files that the frame is, if it is nothing else."""
-        paths = parquet_paths(self.frame)
+        """The files that the frame is, if it is nothing else and tasks may read them."""
+        paths = files_of(self.frame) if self.direct else None
         return None if paths is None else footers(paths)
 
     @property
@@ -154,34 +153,46 @@ def column(name: str) -> Any:
 
 def sources(frames: Sequence[Any], tasks: int) -> list[Source]:
     """A source for each frame; one for all streams that are the same frame."""
-    known = {id(frame): Source(frame, tasks) for frame in frames}
+    first = frames[0]
+    direct = getattr(first, "_jdf", None) is not None and files_are_read(first.sparkSession)
+    known = {id(frame): Source(frame, tasks, direct) for frame in frames}
     return [known[id(frame)] for frame in frames]
 
 
 def parquet_paths(frame: Any) -> list[str] | None:
-    """The local Parquet files that a frame is, whole and unchanged; None if it is more or less."""
-    if getattr(frame, "_jdf", None) is None:
+    """The local Parquet files that a frame is, whole and unchanged; None if it is more or less.
+
+    And None where Spark's settings or Spark Connect have it read them.
+    """
+    if getattr(frame, "_jdf", None) is None or not files_are_read(frame.sparkSession):
         return None
-    conf = frame.sparkSession.conf
-    if any(conf.get(key, right).upper() != right.upper() for key, right in RIGHT.items()):
+    return files_of(frame)
+
+
+def files_are_read(spark: Any) -> bool:
+    """Whether nothing is set that Spark would have to heed in reading files."""
+    wanted = {key: spark.conf.get(key, right) for key, right in RIGHT.items()}
+    return all(wanted[key].upper() == right.upper() for key, right in RIGHT.items())
+
+
+def files_of(frame: Any) -> list[str] | None:
+    """`parquet_paths` where files are read."""
+    node = frame._jdf.queryExecution().optimizedPlan()
+    while chooses_columns(node):
+        node = node.child()
+    relation = node.relation() if kind_of(node) == RELATION else None
+    if relation is None or kind_of(relation) != IN_FILES:
         return None
-    node = frame._jdf.queryExecution().executedPlan()
-    while kind_of(node) in WRAPPERS or chooses_columns(node):
-        node = node.children().head()
-    if kind_of(node) != SCAN:
-        return None
-    relation = node.relation()
+    location = relation.location()
     options = {str(key).lower() for key in relation.options().keys().mkString("\n").split("\n")}
     if (
         kind_of(relation.fileFormat()) != PARQUET
-        or kind_of(relation.location()) != LISTED
-        or not node.dataFilters().isEmpty()
-        or not node.partitionFilters().isEmpty()
+        or kind_of(location) != LISTED
         or not relation.partitionSchema().isEmpty()
         or not options - {""} <= PLAIN_OPTIONS
     ):
         return None
-    return local_paths(relation.location().inputFiles())
+    return local_paths(location.inputFiles())
 
 
 def chooses_columns(node: Any) -> bool:

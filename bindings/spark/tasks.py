@@ -12,9 +12,9 @@ from windjoin.arrow.hashing import hash_key
 from windjoin.arrow.packing import Report, as_schema, pack
 from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import probe
-from windjoin.arrow.segments import arrow_array
+from windjoin.arrow.segments import arrow_array, in_order
 from windjoin.arrow.tally import tally
-from windjoin.spark.sources import Read
+from windjoin.spark.sources import Fetched, Read
 
 KEYS = pa.schema([("hash", pa.int64()), ("rows", pa.int64()), ("stream", pa.int32())])
 HEAVIEST = 64  # keys that a partition reports
@@ -26,6 +26,11 @@ class Load:
 
     streams: tuple[int, ...]
     read: Read
+
+    @property
+    def first(self) -> int:
+        """A number for what is packed of it, unique over what an exchange is made of."""
+        return self.streams[0] << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class Pack:
     ) -> Iterator[pa.RecordBatch]:
         given = list(batches) if len(self.loads) > 1 else batches  # a few numbers, or rows
         for load in self.loads:
-            number = partition + (load.streams[0] << 24)  # unique over what an exchange is made of
+            number = partition + load.first
             report = _report(meter, ("pack", *load.streams), partition)
             rows = load.read(given)
             yield from pack(rows, self.plan, load.streams, partition=number, report=report)
@@ -69,6 +74,40 @@ class Probe:
     ) -> Iterator[pa.RecordBatch]:
         report = _report(meter, ("probe", self.stage), partition)
         return probe(batches, self.plan, self.stage, partition=partition, report=report)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAndProbe:
+    """Files to results: every host reads all of them and keeps its own rows."""
+
+    plan: Plan
+    loads: tuple[Load, ...]
+
+    @property
+    def name(self) -> str:
+        """What Spark shows."""
+        return "_".join(["read", *self.plan.query.names])
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            hosts: list[int] = batch.column(0).to_pylist()  # type: ignore[assignment]
+            for host in hosts:
+                yield from self._join(host, meter)
+
+    def _join(self, host: int, meter: Any) -> Iterator[pa.RecordBatch]:
+        segments: list[pa.RecordBatch] = []
+        for load in self.loads:
+            read = load.read
+            assert isinstance(read, Fetched)
+            report = _stayed(_report(meter, ("pack", *load.streams), host), host)
+            segments += pack(
+                read.all(), self.plan, load.streams,
+                partition=load.first, report=report, host=host,
+            )  # fmt: skip
+        report = _report(meter, ("probe", 0), host)
+        yield from probe(in_order(segments), self.plan, partition=host, report=report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +160,18 @@ class TallyKeys:
         yield pa.RecordBatch.from_arrays(
             [arrow_array(c, f.type) for c, f in zip(columns, KEYS, strict=True)], schema=KEYS
         )
+
+
+def _stayed(report: Report | None, host: int) -> Report | None:
+    """Counts of rows that no exchange moved, and that every host has read."""
+    if report is None:
+        return None
+
+    def add(counts: dict[str, Any]) -> None:
+        read = ("rows", "rejected", "joinable") if host else ()
+        report(counts | dict.fromkeys((*read, "bytes", "segments"), 0))
+
+    return add
 
 
 def _report(meter: Any, step: tuple[Any, ...], partition: int) -> Report | None:

@@ -13,6 +13,8 @@ import windjoin as wj
 import windjoin.spark as wjs
 from pyarrow import parquet
 from pyspark.sql import functions as F
+from windjoin.arrow.parquet import BATCH_BYTES, Part, read
+from windjoin.spark import joining
 from windjoin.spark.sources import Source, local_paths, parquet_paths
 
 from tests.spark import MARKS
@@ -32,7 +34,42 @@ def written(folder: Path, rows: pa.Table, files: int = 3) -> str:
     return str(target)
 
 
+@pytest.fixture
+def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of files cross an exchange, however few they are."""
+    monkeypatch.setattr(joining, "READ_ROWS", 0)
+
+
+@pytest.mark.parametrize("strategy", ["atr", "groups", "single"])
+def test_every_host_reads_small_files_itself(spark: Any, tmp_path: Path, strategy: str) -> None:
+    a, b = (wj.stream(name, time="ts", window=12) for name in "ab")
+    query = wj.join(a, b, on=[a["k"] == b["k"], a["n"] < b["n"]], select=[a["n"], b["n"]])
+    tables = {name: table(seed, 900) for seed, name in enumerate("ab")}
+    given = {}
+    for name, rows in tables.items():
+        (tmp_path / name).mkdir()
+        given[name] = spark.read.parquet(written(tmp_path / name, rows))
+    found = wjs.join(query, given, hosts=3, strategy=strategy)
+    shown = found._jdf.queryExecution().toString()
+    assert "windjoin_read_a_b" in shown
+    assert "Exchange" not in shown
+    assert rows_of(found) == rows_of(query.run(tables))
+    assert rows_of(found.coalesce(1)) == rows_of(query.run(tables))
+    text = wjs.explain(query)
+    assert "exchanges: none, as every host reads the files" in text
+    assert "measured: 1800 rows, " in text
+    assert " 0 bytes in 0 segments" in text
+    hosts = wjs.measured(query)
+    assert sum(host["results"] for host in hosts) == query.run(tables).num_rows
+    assert f"  host 0: {hosts[0]['rows']} rows, " in text
+    given["b"] = given["b"].where("n >= 0")
+    assert f"hosts: {len(hosts)}, exchanges: 1" in wjs.explain(
+        query, given, hosts=3, strategy=strategy
+    )
+
+
 @pytest.mark.parametrize("strategy", ["atr", "psp"])
+@pytest.mark.usefixtures("exchanged")
 def test_join_of_files_gives_the_rows_of_one_process(
     spark: Any, tmp_path: Path, strategy: str
 ) -> None:
@@ -47,8 +84,11 @@ def test_join_of_files_gives_the_rows_of_one_process(
     assert "read by tasks from Parquet files: a, b, c" in wjs.explain(query)
 
 
-@pytest.mark.parametrize("strategy", ["groups", "ctr"])
-def test_rows_of_files_are_told_apart(spark: Any, tmp_path: Path, strategy: str) -> None:
+@pytest.mark.parametrize(("strategy", "rows_read"), [("groups", 0), ("groups", 10**6), ("ctr", 0)])
+def test_rows_of_files_are_told_apart(
+    spark: Any, tmp_path: Path, strategy: str, rows_read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "READ_ROWS", rows_read)
     rows = table(4, 700)
     frame = spark.read.parquet(written(tmp_path, rows))
     a, b = (wj.stream(name, time="ts", window=12) for name in "ab")
@@ -112,13 +152,23 @@ def test_what_is_more_than_files_is_left_to_spark(spark: Any, tmp_path: Path) ->
     assert local_paths(["file:///a%20b/c.parquet", "file:///a/_metadata"]) == ["/a b/c.parquet"]
 
 
+def test_wide_rows_are_read_a_few_at_a_time(tmp_path: Path) -> None:
+    path = str(tmp_path / "wide.parquet")
+    rows = pa.table({"ts": range(500), "v": [b"x" * 100_000] * 500})
+    parquet.write_table(rows, path, use_dictionary=False)
+    found = list(read((Part(path, (0,)),), ["ts", "v"], 0))
+    assert max(batch.nbytes for batch in found) < 2 * BATCH_BYTES
+    assert pa.Table.from_batches(found).equals(rows)
+    assert len(list(read((Part(path, (0,)),), ["ts"], 0))) == 1
+
+
 def test_files_without_rows_are_no_trouble(spark: Any, tmp_path: Path) -> None:
     query = chain()
     tables = {name: table(2, n) for name, n in zip("abc", (0, 60, 60), strict=True)}
     given = {name: spark.createDataFrame(rows) for name, rows in tables.items()}
     given["a"].write.parquet(str(tmp_path / "none"))
     given["a"] = spark.read.parquet(str(tmp_path / "none"))
-    assert Source(given["a"], 2).rows == 0
+    assert Source(given["a"], 2, direct=True).rows == 0
     for strategy in ("single", "atr"):
         assert wjs.join(query, given, hosts=2, strategy=strategy).count() == 0
 
@@ -165,6 +215,7 @@ def test_few_rows_of_files_are_shared_out_as_their_times_are_at_hand(
     assert "strategy: single" in wjs.explain(long, given, hosts=16)
 
 
+@pytest.mark.usefixtures("exchanged")
 def test_vectors_are_read_from_files_and_joined(spark: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     flat = pa.array(rng.integers(0, 4, 3 * 500).astype(np.float32))
