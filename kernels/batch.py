@@ -283,6 +283,10 @@ class _Job:
             output.discard()
             release()
             raise
+        finally:
+            hops.on_pulse = None  # it refers to this job; and the indexes can go now
+            with self.lock:
+                self.pipelines.remove(hops)
         self._report(number, last - first)
         self._add_measured(hops)
         return output

@@ -12,7 +12,7 @@ cimport numpy as cnp
 
 from sys import intern
 
-from windjoin.pyx.feed cimport MOST_COLUMNS, Arrived, Feed
+from windjoin.pyx.feed cimport MOST_COLUMNS, RELEASE_ABOVE, Arrived, Feed
 
 cnp.import_array()
 
@@ -63,7 +63,7 @@ cdef class Entrance:
         self.feeds = feeds
         self.number = number
         self.turn = turn
-        self.names = tuple(map(intern, names))
+        self.names = tuple([intern(str(name)) for name in names])
         self.plain = plain
         self.wanted = -1
         self.vectors = []
@@ -73,10 +73,10 @@ cdef class Entrance:
     cdef int _expect(self, wanted, int n_operands) except -1:
         cdef int k
         columns, vectors = wanted
-        self.vectors = [(intern(name), dtype.num, width) for name, dtype, width in vectors]
-        self.time = intern(columns[0][0])
-        self.columns = [intern(name) for name, _ in columns[1:1 + n_operands]]
-        self.keys = [intern(name) for name, _ in columns[1 + n_operands:]]
+        self.vectors = [(intern(str(name)), dtype.num, width) for name, dtype, width in vectors]
+        self.time = intern(str(columns[0][0]))
+        self.columns = [intern(str(name)) for name, _ in columns[1:1 + n_operands]]
+        self.keys = [intern(str(name)) for name, _ in columns[1 + n_operands:]]
         self.n_columns, self.n_keys = len(self.columns), len(self.keys)
         for k in range(self.n_columns):
             self.types[k] = columns[1 + k][1].num
@@ -93,10 +93,13 @@ cdef class Entrance:
         cdef Arrived arrived
         cdef Feed feed = <Feed>self.feeds[self.number]
         cdef list wides = [] if self.vectors else self.vectors  # none, and no list made for that
+        cdef list _held = wides
         if self.wanted < 0 or not self._look_at(rows, &arrived, wides):
             return None
         if len(rows) > self.wanted and not _are_numbers(rows, arrived.n):
             return None
+        if arrived.n > RELEASE_ABOVE:  # another thread may put other columns there meanwhile
+            _held = list(rows.values())
         self.turn.taken = True
         try:
             return feed.out.finish_named(self.names) if feed.take(&arrived, wides) else None

@@ -8,6 +8,7 @@ from windjoin.pyx.output cimport Output, Runner
 cdef enum:
     MOST_COLUMNS = 16  # operands, and keys, of a stream
     MOST_INDEXES = 32  # of a stream
+    RELEASE_ABOVE = 64  # rows; the GIL is not given back for so few
 
 cdef enum Needs:  # of an index, to take rows
     NOTHING

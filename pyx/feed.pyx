@@ -19,7 +19,6 @@ from windjoin.pyx.records import array_rows, set_rows, vector_rows
 cnp.import_array()
 
 cdef enum:
-    RELEASE_ABOVE = 64  # rows; the GIL is not given back for so few
     BLOCK = 256  # rows whose keys are in a near cache until they are joined and kept
     CARE_FIRST = 1024  # rows; then rings, keys and the plan are looked after,
     CARE_EVERY = 8192  # seldom in an old session, whose next rows tell little that is new

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
+from windjoin.kernels import batch
 from windjoin.pyx import cpu
 
 from tests.api import build, index_rows, table_rows
@@ -221,3 +224,16 @@ def test_a_row_may_be_in_many_results():
     equal = [Apply("==", (Column(i, "k"), Column(i + 1, "k"))) for i in range(2)]
     case = tiny(equal, columns, columns, columns)
     assert Counter(indices(case)).total() == 5**3
+
+
+def test_a_run_leaves_nothing_to_be_collected() -> None:
+    a, b = (wj.stream(name, time="t", window=1) for name in "ab")
+    query, rows = wj.join(a, b, on=a["k"] == b["k"]), {"t": [0, 1], "k": [7, 7]}
+    gc.collect()
+    gc.disable()
+    try:
+        for threads in (1, 2):
+            assert len(query.indices({"a": rows, "b": rows}, threads=threads)["a"]) == 4
+            assert not [one for one in gc.get_objects() if isinstance(one, batch._Job)]
+    finally:
+        gc.enable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -212,3 +214,52 @@ def session_push_until(session: wj.Session, rows: Rows, refused: list[str]) -> i
         if refused:
             break
     return found
+
+
+SWAPPED = """
+import threading, numpy as np, pyarrow as pa, windjoin as wj
+
+a, b = (wj.stream(name, time="t", window=10) for name in "ab")
+plain = pa.schema([("t", pa.int64()), ("v", pa.int64())])
+n = 2_000_000
+rows = {"t": np.arange(n), "v": np.random.default_rng(0).integers(0, 1000, n)}
+last = rows["v"][-10:].copy()
+
+def swap():
+    while True:
+        try:
+            session.push("b", {"t": rows["t"][:0], "v": rows["v"][:0]})
+        except wj.SessionError:  # the other thread is pushing
+            rows["t"] = rows["v"] = None
+            return
+
+query = wj.join(a, b, on=a["v"] == b["v"])
+with query.open(rows_only=True, schemas={"a": plain, "b": plain}) as session:
+    other = threading.Thread(target=swap)
+    other.start()
+    while other.is_alive():
+        try:
+            session.push("a", rows)
+            break
+        except wj.SessionError:  # the other thread was first
+            pass
+    other.join(10)
+    found = session.push("b", {"t": np.arange(n - 10, n), "v": last})
+    print(len(found["a"]) >= 10)
+"""
+
+
+def test_columns_that_another_thread_takes_away_are_read_to_their_end() -> None:
+    done = subprocess.run([sys.executable, "-c", SWAPPED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "True\n"
+
+
+def test_names_may_be_strings_of_numpy() -> None:
+    a, b = (wj.stream(np.str_(name), time=np.str_("t"), window=5) for name in "ab")
+    plain = pa.schema([("t", pa.int64()), ("v", pa.int64())])
+    rows = {"t": np.arange(3), "v": np.arange(3)}
+    query = wj.join(a, b, on=a[np.str_("v")] == b["v"])
+    with query.open(rows_only=True, schemas={"a": plain, "b": plain}) as session:
+        session.push("a", rows)
+        assert len(session.push("b", rows)["a"]) == 3
