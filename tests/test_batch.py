@@ -234,6 +234,6 @@ def test_a_run_leaves_nothing_to_be_collected() -> None:
     try:
         for threads in (1, 2):
             assert len(query.indices({"a": rows, "b": rows}, threads=threads)["a"]) == 4
-            assert not [one for one in gc.get_objects() if isinstance(one, batch._Job)]
+            assert not [one for one in gc.get_objects() if type(one) is batch._Job]
     finally:
         gc.enable()
