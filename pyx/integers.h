@@ -9,10 +9,13 @@
 
 #include "isa.h"
 #include "keys.h"
+#include "memory.h"
 
 #define BUCKET_KEYS 8
 #define BUCKET_FILL 5 /* keys of a bucket, in the mean, at most */
 #define FIRST_BUCKETS 64
+#define FAR_BUCKETS 8192 /* so many are not in near caches: */
+#define BUCKETS_AHEAD 12 /* that of a key is fetched so many keys earlier */
 
 typedef struct {
     int64_t (*key)[BUCKET_KEYS]; /* 0 where vacant */
@@ -36,10 +39,16 @@ static inline void integers_put(Integers *all, int64_t key, int32_t code) {
     all->code[at][k] = code;
 }
 
+/* Memory from the border of a cache line on, of huge pages if it is large. */
+static inline void *new_lines(size_t bytes) {
+    if (bytes < HUGE_PAGE) return aligned_alloc(64, bytes);
+    return new_array((int64_t)(bytes / sizeof(int64_t)));
+}
+
 /* A table of more buckets; 0: no memory, and the old one stays. */
 static int integers_widen(Integers *all, uint64_t buckets) {
-    Integers wider = {aligned_alloc(64, buckets * sizeof(*all->key)),
-                      aligned_alloc(64, buckets * sizeof(*all->code)), buckets - 1, all->n};
+    Integers wider = {new_lines(buckets * sizeof(*all->key)),
+                      new_lines(buckets * sizeof(*all->code)), buckets - 1, all->n};
     if (!wider.key || !wider.code) {
         integers_free(&wider);
         return 0;
@@ -62,6 +71,13 @@ static int32_t integers_add(Integers *all, int64_t key) {
     return (int32_t)all->n++;
 }
 
+/* Let the bucket of a key to come be fetched. */
+static inline void integers_fetch(const Integers *all, int64_t key) {
+    uint64_t at = mix64((uint64_t)key) & all->wrap;
+    __builtin_prefetch(all->key[at]);
+    __builtin_prefetch(all->code[at]);
+}
+
 /* Codes of n keys; 0: no memory.  SAME sets which keys of a bucket are the one wanted, as bits: the first
  * of them is, the others may be vacant. */
 #define INTEGERS_ENCODE(NAME, TARGET, SAME)                                                       \
@@ -69,6 +85,8 @@ static int32_t integers_add(Integers *all, int64_t key) {
         for (int64_t i = 0; i < n; i++) {                                                         \
             uint64_t at = mix64((uint64_t)key[i]) & all->wrap;                                    \
             unsigned same;                                                                        \
+            if (all->wrap >= FAR_BUCKETS && i + BUCKETS_AHEAD < n)                                \
+                integers_fetch(all, key[i + BUCKETS_AHEAD]);                                      \
             SAME(all->key[at], key[i], same);                                                     \
             while (!same && all->code[at][BUCKET_KEYS - 1] >= 0) {                                \
                 at = (at + 1) & all->wrap;                                                        \
