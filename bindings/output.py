@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from windjoin.columns import Values
 from windjoin.errors import DataError, SchemaError
 from windjoin.evaluate import counted_in, evaluate
 from windjoin.expressions import Alias, Column, Expression
+from windjoin.kernels.threads import in_threads
 from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type, kind_of
 from windjoin.layout import gatherable
 from windjoin.operands import words
@@ -102,12 +102,15 @@ class Output:
     def _taken(self, fetch: Fetch, rows: Sequence[I64], threads: int) -> dict[tuple[str, str], Any]:
         """Every column needed, by the names of its stream and itself."""
         if threads > 1 and len(rows[0]) >= ROWS_FOR_THREADS:
-            with ThreadPoolExecutor(threads, "windjoin") as pool:
-                arrays = pool.map(lambda p: fetch(p[0], [p[1]], rows[p[0]])[0], self._slowest_first)
-                return {
-                    (self._names[stream], name): array
-                    for (stream, name), array in zip(self._slowest_first, arrays, strict=True)
-                }
+
+            def one(stream: int, name: str) -> Any:
+                return fetch(stream, [name], rows[stream])[0]
+
+            arrays = in_threads(threads, one, self._slowest_first)
+            return {
+                (self._names[stream], name): array
+                for (stream, name), array in zip(self._slowest_first, arrays, strict=True)
+            }
         return {
             (self._names[stream], name): array
             for stream, names in enumerate(self._needed)
