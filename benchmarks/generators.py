@@ -145,15 +145,17 @@ def clustered_vectors(random: Generator) -> list[pa.Table]:
     return tables
 
 
-def images(random: Generator) -> list[pa.Table]:
+def images(
+    random: Generator, rows: int = 1_000, seconds: int = 20, noise: float = 6
+) -> list[pa.Table]:
     """Images of 5000 x 3 bytes: one of 20 smooth scenes, its brightness, and noise."""
     scenes = np.repeat(random.integers(0, 256, (20, 250, 3)), 20, axis=1).astype(np.float32)
-    rows, tables = 1_000, []
+    tables = []
     for _ in range(2):
         scene, brightness = random.integers(0, 20, rows), random.normal(0, 12, rows)
-        noisy = scenes[scene] + brightness[:, None, None] + random.normal(0, 6, (rows, 5000, 3))
+        noisy = scenes[scene] + brightness[:, None, None] + random.normal(0, noise, (rows, 5000, 3))
         pixels = np.clip(noisy, 0, 255).astype(np.uint8).reshape(rows, 15_000)
-        tables.append(table(ts=times(random, rows, 20), v=vectors(pixels)))
+        tables.append(table(ts=times(random, rows, seconds), v=vectors(pixels)))
     return tables
 
 
