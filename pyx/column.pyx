@@ -5,7 +5,15 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from windjoin.pyx.index cimport out_of_memory, subtract_saturated
+from windjoin.pyx.index cimport Column, out_of_memory, subtract_saturated
+
+
+cdef extern from "times.h" nogil:
+    bint times_in_order(const int64_t *time, int64_t n)
+    int64_t times_first_alive(const Column *time, int64_t head, int64_t tail, int64_t horizon)
+
+cdef enum:
+    SEEN_AT_ONCE = 4096
 
 
 cdef class ColumnView:
@@ -96,22 +104,17 @@ cdef class Ring(ColumnView):
 
     def first_alive(self, int64_t head, int64_t tail, int64_t horizon):
         """First row of [head, tail) with time >= horizon; of a ring of times."""
-        cdef const int64_t *times = <const int64_t *>self.slots
-        while head < tail and times[head & self.column.mask] < horizon:
-            head += 1
-        return head
+        return times_first_alive(&self.column, head, tail, horizon)
 
 
 def in_order(const int64_t[::1] times):
     """Whether times never decrease."""
-    cdef int64_t i = 1, n = times.shape[0], stop
+    cdef int64_t at = 0, n = times.shape[0]
     cdef bint ordered = True
     with nogil:
-        while i < n and ordered:
-            stop = min(n, i + 4096)
-            while i < stop:
-                ordered = ordered & (times[i] >= times[i - 1])
-                i += 1
+        while at + 1 < n and ordered:
+            ordered = times_in_order(&times[at], min(<int64_t>SEEN_AT_ONCE, n - at))
+            at += SEEN_AT_ONCE - 1  # the last one again, beside its successor
     return ordered
 
 

@@ -11,10 +11,14 @@ cimport numpy as cnp
 
 from windjoin.pyx.column cimport Ring
 from windjoin.pyx.index cimport (
-    SLACK, Index, out_of_memory, sortable_bits, subtract_saturated,
+    SLACK, Column, Index, out_of_memory, sortable_bits, subtract_saturated,
 )
 from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.records import array_rows, set_rows, vector_rows
+
+cdef extern from "times.h" nogil:
+    bint times_in_order(const int64_t *time, int64_t n)
+    int64_t times_first_alive(const Column *time, int64_t head, int64_t tail, int64_t horizon)
 
 cnp.import_array()
 
@@ -133,12 +137,11 @@ cdef class Store:
 
     cdef int forget(self, int64_t horizon) except -1:
         """As ``Window.expire``, but rings stay as large as they are."""
-        cdef const int64_t *times = <const int64_t *>self.time.slots
-        cdef int64_t head = self.extent.head, mask = self.time.column.mask
+        cdef int64_t head = times_first_alive(
+            &self.time.column, self.extent.head, self.extent.tail, horizon
+        )
         cdef int k
         self.extent.horizon = horizon
-        while head < self.extent.tail and times[head & mask] < horizon:
-            head += 1
         self.counts.expired += head - self.extent.head
         self.extent.head = head
         for _, rings in self.wides:
@@ -205,7 +208,7 @@ cdef class Feed:
         cdef Clock clock = <Clock>self.clocks[self.number]
         cdef Store own = self.own
         cdef int64_t n = rows.n, first = own.extent.tail
-        if n == 0 or not _in_order(n, rows.time, clock.mark()):
+        if n == 0 or rows.time[0] < clock.mark() or not times_in_order(rows.time, n):
             return False
         if first + n - own.extent.head > own.time.capacity:
             own.rows.make_room(n)
@@ -423,10 +426,3 @@ cdef class Feed:
                 store.forget(horizon)
         return 0
 
-
-cdef bint _in_order(int64_t n, const int64_t *times, int64_t least) noexcept nogil:
-    cdef int64_t i
-    cdef bint ordered = times[0] >= least
-    for i in range(1, n):
-        ordered = ordered & (times[i] >= times[i - 1])
-    return ordered

@@ -112,6 +112,14 @@ def room_for_codes(int64_t n):
     return np.frombuffer(owner, np.int32)
 
 
+cdef object _array_of(owner, int64_t n, int64_t *memory):
+    """An array over memory that ``owner`` holds."""
+    cdef cnp.npy_intp length = n
+    cdef object array = cnp.PyArray_SimpleNewFromData(1, &length, cnp.NPY_INT64, memory)
+    cnp.set_array_base(array, owner)
+    return array
+
+
 cdef object nothing = np.empty(0, np.int64)  # of most pushes of single rows
 
 
@@ -162,10 +170,10 @@ cdef class Output:
                 owner.block = self.block[k]
                 owner.length = self.used * sizeof(int64_t)
                 memset(&self.block[k], 0, sizeof(Block))
-                array = np.frombuffer(owner, np.int64)
+                array = _array_of(owner, self.used, <int64_t *>owner.block.data)
             arrays.append(array)
-        if self.used > copied:
-            self.room = 0
+        if self.used > COPIED_ROWS:
+            self._set_room()
         self.used = 0
         return arrays
 
@@ -192,12 +200,18 @@ cdef class Output:
         return array
 
     cdef object _pooled(self, int k):
-        """The same in memory that is used again."""
+        """The same in memory that is used again: that of the column itself if it is filled well."""
         cdef _Kept owner = _Kept.__new__(_Kept)
-        owner.array = take_array(self.used, &owner.room)
-        owner.length = self.used * sizeof(int64_t)
-        memcpy(owner.array, self.column[k], owner.length)
-        return np.frombuffer(owner, np.int64)
+        cdef Block *block = &self.block[k]
+        cdef int64_t room
+        cdef int64_t *other = take_array(self.used + self.used // 4 + SLACK, &room)
+        if not block.space and 4 * self.used >= self.room:
+            owner.array, owner.room = <int64_t *>block.data, block.bytes // sizeof(int64_t)
+            block.data, block.bytes = <char *>other, room * sizeof(int64_t)
+        else:
+            owner.array, owner.room = other, room
+            memcpy(other, self.column[k], self.used * sizeof(int64_t))
+        return _array_of(owner, self.used, owner.array)
 
     cdef int64_t held(self) noexcept:
         """Bytes allocated."""
@@ -273,6 +287,7 @@ cdef class Output:
         for k in range(self.n_columns):
             self.column[k] = <int64_t *>self.block[k].data
             self.room = min(self.room, <int64_t>(self.block[k].bytes // sizeof(int64_t)) - SLACK)
+        self.room = max(self.room, 0)
         return 0
 
 

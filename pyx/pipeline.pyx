@@ -56,6 +56,11 @@ cdef extern from "pipeline.h" nogil:
     void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
     void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out)
 
+cdef extern from "times.h" nogil:
+    void times_windows(
+        const int64_t *time, int64_t n, int64_t before, int64_t after, int64_t *lo, int64_t *hi
+    )
+
 cdef extern from "clock.h" nogil:
     const int64_t PULSE_NANOSECONDS
     int64_t clock_nanoseconds()
@@ -485,9 +490,8 @@ cdef class Pipeline(Runner):
         probe.row = self.start.row
         while at < n:
             few = min(most, n - at)
+            times_windows(time + at, few, hop.window, self.window, hop.lo, hop.hi)
             for i in range(few):
-                hop.lo[i] = subtract_saturated(time[at + i], hop.window)
-                hop.hi[i] = add_saturated(time[at + i], self.window)
                 row[i] = first + at + i
             if hop.aim != NULL:
                 hop.aim(hop.index, few, hop.lo, hop.hi)

@@ -98,4 +98,4 @@ def test_times_leave_the_reach_of_lines_and_memory_stays_as_it_is() -> None:
             results += len(session.push("b", rows)["a"])
             held.append(session.metrics["state_bytes"])
     assert results == 60 * 50 * 100
-    assert held[-1] == held[20]
+    assert max(held[20:]) <= max(held[:20])
