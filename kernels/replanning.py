@@ -53,9 +53,20 @@ def better_orders(
     if min(statistics.rows) < LEAST_ROWS:
         return None
     found = [best_order(spec, statistics, order.start) for order in orders]
+    if all(map(_same_way, found, orders)):
+        return None
     used = sum(_per_time(spec, statistics, order) for order in orders)
     new = sum(_per_time(spec, statistics, order) for order in found)
     return found if new < WORTHWHILE * used else None
+
+
+def _same_way(one: Order, other: Order) -> bool:
+    """Whether two orders ask the same indexes and filter alike."""
+    return _way(one) == _way(other)
+
+
+def _way(order: Order) -> list[object]:
+    return [(step.access.identity, step.filters, step.implied) for step in order.steps]
 
 
 def _per_time(spec: JoinSpec, statistics: Statistics, order: Order) -> float:

@@ -34,8 +34,8 @@ static inline int64_t cells_steps(int64_t time, int shift, int64_t base) {
 }
 
 /* The times, and no cell where nothing is asked for. */
-ALWAYS_INLINE void cells_aim_any(const Cells *all, const Probe *probe, int64_t at, int64_t n,
-                                 CellAims *aims) {
+static inline void cells_aim_times(const Cells *all, const Probe *probe, int64_t at, int64_t n,
+                                   CellAims *aims) {
     const int64_t base = all->rows->base;
     const int shift = all->rows->shift;
     const int64_t *from = probe->from + at, *to = probe->to + at;
@@ -56,7 +56,7 @@ static inline void cells_aim_plain(const Cells *all, const Probe *probe, int64_t
         aims->cell[i] = grid_cell(&all->grid, probe->from[at + i]);
         aims->end[i] = grid_cell(&all->grid, probe->to[at + i]);
     }
-    cells_aim_any(all, probe, at, n, aims);
+    cells_aim_times(all, probe, at, n, aims);
 }
 
 #ifdef WINDJOIN_X86
@@ -77,6 +77,38 @@ TARGET_AVX512 static inline void cells_of_reals(const Grid *grid, const int64_t 
     }
 }
 
+/* cells_steps() of 8 times. */
+TARGET_AVX512 static inline __m512i cells_steps_avx512(__m512i time, __m128i shift, __m512i base) {
+    __m512i t = _mm512_sra_epi64(time, shift), d = _mm512_sub_epi64(t, base);
+    __mmask8 round_the_end = _mm512_movepi64_mask(
+        _mm512_and_si512(_mm512_xor_si512(t, base), _mm512_xor_si512(t, d)));
+    __m512i end = _mm512_xor_si512(_mm512_srai_epi64(t, 63), _mm512_set1_epi64(INT64_MAX));
+    return _mm512_mask_mov_epi64(d, round_the_end, end);
+}
+
+TARGET_AVX512 static void cells_aim_times_avx512(const Cells *all, const Probe *probe, int64_t at,
+                                                 int64_t n, CellAims *aims) {
+    const __m512i base = _mm512_set1_epi64(all->rows->base);
+    const __m128i shift = _mm_cvtsi32_si128(all->rows->shift);
+    for (int64_t i = 0; i < n; i += 8) {
+        __mmask8 here = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xff;
+        __m512i lo = _mm512_maskz_loadu_epi64(here, probe->lo + at + i);
+        __m512i hi = _mm512_maskz_loadu_epi64(here, probe->hi + at + i);
+        __m512i from = _mm512_maskz_loadu_epi64(here, probe->from + at + i);
+        __m512i to = _mm512_maskz_loadu_epi64(here, probe->to + at + i);
+        __m512i first = cells_steps_avx512(lo, shift, base);
+        __m512i last = cells_steps_avx512(hi, shift, base);
+        first = _mm512_max_epi64(first, _mm512_set1_epi64(LINE_FIRST));
+        last = _mm512_min_epi64(last, _mm512_set1_epi64(LINE_LAST));
+        first = _mm512_min_epi64(first, _mm512_set1_epi64(INT32_MAX));
+        last = _mm512_max_epi64(last, _mm512_set1_epi64(LINE_VACANT));
+        _mm256_storeu_si256((__m256i *)(aims->first + i), _mm512_cvtepi64_epi32(first));
+        _mm256_storeu_si256((__m256i *)(aims->last + i), _mm512_cvtepi64_epi32(last));
+        __mmask8 none = _mm512_cmpgt_epi64_mask(from, to) | _mm512_cmpgt_epi64_mask(lo, hi);
+        _mm512_mask_storeu_epi64(aims->end + i, none, _mm512_set1_epi64(INT64_MIN));
+    }
+}
+
 TARGET_AVX512 static void cells_aim_avx512(const Cells *all, const Probe *probe, int64_t at,
                                            int64_t n, CellAims *aims) {
     if (!all->grid.real) {
@@ -85,7 +117,7 @@ TARGET_AVX512 static void cells_aim_avx512(const Cells *all, const Probe *probe,
     }
     cells_of_reals(&all->grid, probe->from + at, n, aims->cell);
     cells_of_reals(&all->grid, probe->to + at, n, aims->end);
-    cells_aim_any(all, probe, at, n, aims);
+    cells_aim_times_avx512(all, probe, at, n, aims);
 }
 #endif
 
@@ -109,7 +141,8 @@ static inline int64_t cells_open(Cells *all, const Probe *probe, int64_t at) {
     const Lists *older = rows->older;
     const CellAims *aims = &all->aims;
     const int32_t *near = *all->grid.near;
-    uint64_t start = *all->grid.start, span = *all->grid.span;
+    uint64_t start = *all->grid.start, span = *all->grid.span, lines = (uint64_t)rows->n_lines;
+    int many_lists = older->n_lists > rows->n_lines / 8; /* few are not worth a look at every cell */
     int64_t many = probe->n - at < CELLS_BLOCK ? probe->n - at : CELLS_BLOCK, n = 0;
     cells_aim(all, probe, at, many, &all->aims);
     for (int64_t i = 0; i < many; i++) {
@@ -117,14 +150,14 @@ static inline int64_t cells_open(Cells *all, const Probe *probe, int64_t at) {
         for (int k = 0; k < GRID_MOST && cell <= end; k++, cell++) {
             uint64_t place = (uint64_t)cell - start;
             int32_t code = place < span ? near[place] : grid_code(&all->grid, cell);
-            if (code < 0 || code >= rows->n_lines) continue;
+            all->asker[n] = (int32_t)i;
+            all->code[n] = code;
+            n += (uint64_t)code < lines; /* a cell without rows, mostly at an end: no branch */
             __builtin_prefetch(rows->lines + code);
             __builtin_prefetch(rows->value + code);
-            all->asker[n] = (int32_t)i;
-            all->code[n++] = code;
         }
     }
-    for (int64_t k = 0; older->n_lists && k < n; k++) {
+    for (int64_t k = 0; many_lists && k < n; k++) {
         const List *list = cells_list(rows, all->code[k], aims->first[all->asker[k]]);
         if (!list) continue;
         __builtin_prefetch(older->time + list->offset + list->hint);
@@ -291,7 +324,33 @@ CELLS_LIST(cells_older_avx512, TARGET_AVX512, CELLS_OLD_AVX512, CELLS_EMIT_OLD_A
 CELLS_PROBE(cells_probe_any_avx512, TARGET_AVX512, cells_older_avx512, CELLS_IN_AVX512,
             LINES_EMIT_AVX512)
 
-/* The same for what is asked most, as short as can be.  A cell with a list is left to the loop above. */
+#define CELLS_SHORT_LIST 16 /* rows: looked at without a search, and there is room for them (SLACK) */
+
+/* As cells_older_avx512 from the beginning, for a short list, without a branch on what lies in it. */
+TARGET_AVX512 static inline void cells_short_list(const Lists *older, const List *list,
+                                                  const Probe *probe, int64_t i, Pairs *out) {
+    const int64_t *time = older->time + list->offset, *row = older->row + list->offset;
+    const int64_t *value = older->value + list->offset;
+    const __m512i lo = _mm512_set1_epi64(probe->lo[i]), hi = _mm512_set1_epi64(probe->hi[i]);
+    const __m512i from = _mm512_set1_epi64(probe->from[i]), to = _mm512_set1_epi64(probe->to[i]);
+    int64_t n = out->n;
+    uint32_t rows = (1u << list->length) - 1;
+    for (int at = 0; at < CELLS_SHORT_LIST; at += 8) {
+        __mmask8 here = (__mmask8)(rows >> at);
+        __m512i t = _mm512_maskz_loadu_epi64(here, time + at);
+        __m512i v = _mm512_maskz_loadu_epi64(here, value + at);
+        __mmask8 in = _mm512_mask_cmple_epi64_mask(_mm512_mask_cmpge_epi64_mask(here, t, lo), t, hi);
+        in &= _mm512_mask_cmple_epi64_mask(_mm512_cmpge_epi64_mask(v, from), v, to);
+        __m512i found = _mm512_maskz_compress_epi64(in, _mm512_maskz_loadu_epi64(in, row + at));
+        _mm512_storeu_si512(out->row + n, found);
+        if (out->bound) _mm512_storeu_si512(out->bound + n, _mm512_set1_epi64(probe->bound[i]));
+        else _mm256_storeu_si256((__m256i *)(out->probe + n), _mm256_set1_epi32((int)i));
+        n += __builtin_popcount(in);
+    }
+    out->n = n;
+}
+
+/* The same as the loop above for what is asked most, as short as can be. */
 TARGET_AVX512 static int cells_probe_avx512(const Cells *cells, const Probe *probe, int64_t many,
                                             Cursor *cursor, Pairs *out) {
     const Lines *all = cells->rows;
@@ -308,29 +367,41 @@ TARGET_AVX512 static int cells_probe_avx512(const Cells *cells, const Probe *pro
     PAIRS_AT_HAND
     if (found_time || cursor->position || all->exact)
         return cells_probe_any_avx512(cells, probe, many, cursor, out);
-    for (; k < many && n < capacity; k++) {
-        const int64_t code = codes[k], i = askers[k];
-        const Line *line = lines + code;
-        if (more[code] && line->time[0] >= firsts[i]) {
-            out->n = n;
-            cursor->stop = k;
-            if (!cells_probe_any_avx512(cells, probe, k + 1, cursor, out)) return 0;
-            n = out->n;
-            continue;
-        }
-        __m256i t = _mm256_load_si256((const __m256i *)line->time);
-        __m512i v = _mm512_load_si512(values[code]);
-        __mmask8 in = _mm256_cmpge_epi32_mask(t, _mm256_set1_epi32(firsts[i]));
-        in = _mm256_mask_cmple_epi32_mask(in, t, _mm256_set1_epi32(lasts[i]));
-        in = _mm512_mask_cmpge_epi64_mask(in, v, _mm512_set1_epi64(froms[i]));
-        in = _mm512_mask_cmple_epi64_mask(in, v, _mm512_set1_epi64(tos[i]));
-        __m256i row = _mm256_maskz_compress_epi32(
-            in, _mm256_load_si256((const __m256i *)line->row));
-        __m512i back = _mm512_cvtepu32_epi64(_mm256_sub_epi32(newest_bits, row));
-        _mm512_storeu_si512(found_row + n, _mm512_sub_epi64(newest, back));
-        if (found_bound) _mm512_storeu_si512(found_bound + n, _mm512_set1_epi64(bounds[begin + i]));
-        else _mm256_storeu_si256((__m256i *)(found_probe + n), _mm256_set1_epi32((int)(begin + i)));
-        n += __builtin_popcount(in);
+    while (k < many && n < capacity) {
+        const int32_t i = askers[k];
+        const __m256i first = _mm256_set1_epi32(firsts[i]), last = _mm256_set1_epi32(lasts[i]);
+        const __m512i from = _mm512_set1_epi64(froms[i]), to = _mm512_set1_epi64(tos[i]);
+        const __m512i bound = _mm512_set1_epi64(found_bound ? bounds[begin + i] : 0);
+        do {
+            const int64_t code = codes[k];
+            const Line *line = lines + code;
+            if (more[code] && line->time[0] >= firsts[i]) {
+                List *list = all->older->lists + more[code] - 1;
+                int64_t position = list->length + 1;
+                out->n = n;
+                if (list->length <= CELLS_SHORT_LIST)
+                    cells_short_list(all->older, list, probe, begin + i, out);
+                else position = cells_older_avx512(all->older, list, probe, begin + i, 0, out);
+                n = out->n;
+                if (n >= capacity) {
+                    cursor->stop = k;
+                    cursor->position = position;
+                    return 0;
+                }
+            }
+            __m256i t = _mm256_load_si256((const __m256i *)line->time);
+            __m512i v = _mm512_load_si512(values[code]);
+            __mmask8 in = _mm256_mask_cmple_epi32_mask(_mm256_cmpge_epi32_mask(t, first), t, last);
+            in &= _mm512_mask_cmple_epi64_mask(_mm512_cmpge_epi64_mask(v, from), v, to);
+            __m256i row = _mm256_maskz_compress_epi32(
+                in, _mm256_load_si256((const __m256i *)line->row));
+            __m512i back = _mm512_cvtepu32_epi64(_mm256_sub_epi32(newest_bits, row));
+            _mm512_storeu_si512(found_row + n, _mm512_sub_epi64(newest, back));
+            if (found_bound) _mm512_storeu_si512(found_bound + n, bound);
+            else _mm256_storeu_si256((__m256i *)(found_probe + n),
+                                     _mm256_set1_epi32((int)begin + i));
+            n += __builtin_popcount(in);
+        } while (++k < many && askers[k] == i && n < capacity);
     }
     out->n = n;
     cursor->stop = k;

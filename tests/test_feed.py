@@ -217,7 +217,7 @@ def session_push_until(session: wj.Session, rows: Rows, refused: list[str]) -> i
 
 
 SWAPPED = """
-import threading, numpy as np, pyarrow as pa, windjoin as wj
+import threading, time, numpy as np, pyarrow as pa, windjoin as wj
 
 a, b = (wj.stream(name, time="t", window=10) for name in "ab")
 plain = pa.schema([("t", pa.int64()), ("v", pa.int64())])
@@ -227,6 +227,7 @@ last = rows["v"][-10:].copy()
 
 def swap():
     while True:
+        time.sleep(0.0005)  # else the first thread would always come in the midst of a push
         try:
             session.push("b", {"t": rows["t"][:0], "v": rows["v"][:0]})
         except wj.SessionError:  # the other thread is pushing
