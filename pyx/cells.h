@@ -60,7 +60,7 @@ static inline void cells_aim_plain(const Cells *all, const Probe *probe, int64_t
 }
 
 #ifdef WINDJOIN_X86
-/* grid_cell_of_real() of n values, 8 at a time: CELLS_BLOCK of them can be written. */
+/* grid_cell_of_real() of n values, 8 at a time: room for a multiple of that can be written. */
 TARGET_AVX512 static inline void cells_of_reals(const Grid *grid, const int64_t *value, int64_t n,
                                                 int64_t *cell) {
     for (int64_t i = 0; i < n; i += 8) {
@@ -120,6 +120,14 @@ TARGET_AVX512 static void cells_aim_avx512(const Cells *all, const Probe *probe,
     cells_aim_times_avx512(all, probe, at, n, aims);
 }
 #endif
+
+/* The cells of n values; room for a multiple of 8 can be written. */
+static inline void cells_of(const Grid *grid, const int64_t *value, int64_t n, int64_t *cell) {
+#ifdef WINDJOIN_X86
+    if (grid->real && isa_level() == ISA_AVX512) { cells_of_reals(grid, value, n, cell); return; }
+#endif
+    for (int64_t i = 0; i < n; i++) cell[i] = grid_cell(grid, value[i]);
+}
 
 static inline void cells_aim(const Cells *all, const Probe *probe, int64_t at, int64_t n,
                              CellAims *aims) {

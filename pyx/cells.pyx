@@ -5,7 +5,7 @@ Unchecked: enter through ``kernels.band``.
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from windjoin.pyx.grid cimport Grid, grid_cell, grid_set_origin, set_grid
+from windjoin.pyx.grid cimport Grid, grid_set_origin, set_grid
 from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe
 from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.lines cimport KeyLines, Lines
@@ -15,6 +15,7 @@ cdef extern from "cells.h" nogil:
     ctypedef struct Cells:
         Grid grid
         Lines *rows
+    void cells_of(const Grid *grid, const int64_t *value, int64_t n, int64_t *cell)
     int cells_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
 
 
@@ -55,14 +56,13 @@ cdef class ValueCells(Index):
     ) except -1 nogil:
         cdef int32_t codes[256]
         cdef int64_t cells[256]
-        cdef int64_t at = 0, i, some
+        cdef int64_t at = 0, some
         if not self.begun:
             grid_set_origin(&self.all.grid, value[0])
             self.begun = True
         while at < n:
             some = min(n - at, 256)
-            for i in range(some):
-                cells[i] = grid_cell(&self.all.grid, value[at + i])
+            cells_of(&self.all.grid, value + at, some, cells)
             self.space.add_integers(some, cells, codes)
             self.rows.fetch(some, codes)
             self.rows.put(some, codes, value + at, time + at, row + at)

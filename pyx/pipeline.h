@@ -5,6 +5,7 @@
 
 #include "hop.h"
 #include "isa.h"
+#include "times.h"
 
 #define MOST_STREAMS 16
 
@@ -43,10 +44,15 @@ static inline int64_t saturated(__int128 value) {
 
 /* Time bounds of the next hop: T - W <= t <= D, or t < D. */
 static inline void bounds(const Partials *in, int64_t window, int before, int64_t *lo, int64_t *hi) {
+    if (!before) {
+        times_windows(in->latest, in->n, window, 0, lo, hi);
+        memcpy(hi, in->deadline, (size_t)in->n * sizeof(int64_t));
+        return;
+    }
     for (int64_t i = 0; i < in->n; i++) {
         lo[i] = subtract_saturated(in->latest[i], window);
-        hi[i] = subtract_saturated(in->deadline[i], before);
-        if (before && in->deadline[i] == INT64_MIN) lo[i] = INT64_MAX;
+        hi[i] = subtract_saturated(in->deadline[i], 1);
+        if (in->deadline[i] == INT64_MIN) lo[i] = INT64_MAX;
     }
 }
 

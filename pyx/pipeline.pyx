@@ -348,9 +348,21 @@ cdef class Pipeline(Runner):
             self.start.n = min(self.block, last - first)
             for k in range(self.start.n):
                 self.start.row[self.stream][k] = first + k
-            self._run()
+            if self._lie_together(first):
+                times_windows(
+                    <const int64_t *>self.time.column.data + (first & self.time.column.mask),
+                    self.start.n, 0, self.window, self.start.latest, self.start.deadline,
+                )
+                self._hop_on()
+            else:
+                self._run()
             first += self.start.n
         return 0
+
+    cdef bint _lie_together(self, int64_t first) noexcept nogil:
+        """Whether the times of the start rows do, as they do but at the end of a ring."""
+        cdef uint64_t mask = <uint64_t>self.time.column.mask
+        return (<uint64_t>first & mask) + <uint64_t>self.start.n - 1 <= mask
 
     def run_rows(self, const int64_t[::1] rows, Output out):
         """The same for any rows of the start stream."""
@@ -446,9 +458,8 @@ cdef class Pipeline(Runner):
         for k in range(self.start.n):
             self.start.deadline[k] = add_saturated(self.start.latest[k], self.window)
         self.codes_given = True
-        self._hop(0, &self.start)
+        self._hop_on()
         self.codes_given = False
-        self.started += self.start.n
         return 0
 
     cdef bint _only_asks(self) noexcept nogil:
@@ -514,6 +525,9 @@ cdef class Pipeline(Runner):
         for k in range(self.start.n):
             self.start.latest[k] = time[self.start.row[self.stream][k] & mask]
             self.start.deadline[k] = add_saturated(self.start.latest[k], self.window)
+        return self._hop_on()
+
+    cdef int _hop_on(self) except -1 nogil:
         self._hop(0, &self.start)
         self.started += self.start.n
         return 0
