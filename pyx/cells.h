@@ -335,8 +335,8 @@ CELLS_PROBE(cells_probe_any_avx512, TARGET_AVX512, cells_older_avx512, CELLS_IN_
 #define CELLS_SHORT_LIST 16 /* rows: looked at without a search, and there is room for them (SLACK) */
 
 /* As cells_older_avx512 from the beginning, for a short list, without a branch on what lies in it. */
-TARGET_AVX512 static inline void cells_short_list(const Lists *older, const List *list,
-                                                  const Probe *probe, int64_t i, Pairs *out) {
+TARGET_AVX512 static NOT_INLINE void cells_short_list(const Lists *older, const List *list,
+                                                      const Probe *probe, int64_t i, Pairs *out) {
     const int64_t *time = older->time + list->offset, *row = older->row + list->offset;
     const int64_t *value = older->value + list->offset;
     const __m512i lo = _mm512_set1_epi64(probe->lo[i]), hi = _mm512_set1_epi64(probe->hi[i]);

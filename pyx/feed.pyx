@@ -243,6 +243,7 @@ cdef class Feed:
     cdef int _carry_by_code(self, const Arrived *rows, int64_t first) except -1 nogil:
         """Join and keep rows of which time and one key are all there is."""
         cdef int32_t *codes = self.code_room
+        cdef int64_t *numbers = self.row_room
         cdef const int64_t *time
         cdef int64_t at = 0, i, n
         while at < rows.n:
@@ -254,16 +255,17 @@ cdef class Feed:
             self.times.write(first, n, <const char *>time)
             self.codes.write(first, n, <const char *>codes)
             for i in range(n):
-                self.row_room[i] = first + i
+                numbers[i] = first + i
             self.own.extent.tail = first + n
             self.pipeline.run_codes(first, n, time, codes, self.out)
-            self.index.put(n, codes, NULL, time, self.row_room)
+            self.index.put(n, codes, NULL, time, numbers)
             at += n
             first += n
         return 0
 
     cdef int _carry_by_value(self, const Arrived *rows, int64_t first) except -1 nogil:
         """The same where time and one number are all there is."""
+        cdef int64_t *numbers = self.row_room
         cdef const int64_t *time
         cdef const int64_t *values
         cdef int64_t at = 0, i, n
@@ -273,11 +275,11 @@ cdef class Feed:
             self.times.write(first, n, <const char *>time)
             self.codes.write(first, n, <const char *>(rows.column[0] + at))
             for i in range(n):
-                self.row_room[i] = first + i
+                numbers[i] = first + i
             self.own.extent.tail = first + n
             self.pipeline.run(first, first + n, self.out)
             values = self._sortable(n, rows.column[0] + at, 0)
-            self.index.put(n, NULL, values, time, self.row_room)
+            self.index.put(n, NULL, values, time, numbers)
             at += n
             first += n
         return 0
@@ -325,6 +327,7 @@ cdef class Feed:
 
     cdef int _store(self, const Arrived *rows, int64_t first) except -1:
         cdef Store own = self.own
+        cdef int64_t *numbers = self.row_room
         cdef int64_t i
         cdef int k
         own.time.write(first, rows.n, <const char *>rows.time)
@@ -333,9 +336,9 @@ cdef class Feed:
         for k in range(own.n_keys):
             (<Ring>own.codes[k]).write(first, rows.n, <const char *>self._codes(k))
         for i in range(rows.n):
-            self.row_room[i] = first + i
+            numbers[i] = first + i
         if own.numbers is not None:
-            own.numbers.write(first, rows.n, <const char *>self.row_room)
+            own.numbers.write(first, rows.n, <const char *>numbers)
         own.extent.tail = first + rows.n
         return 0
 

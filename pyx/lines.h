@@ -139,6 +139,38 @@ static inline void lines_fetch(const Lines *all, int64_t n, const int32_t *code)
     }
 }
 
+/* Greatest code, greatest row number, least and greatest time of rows, and of what is there before. */
+typedef struct {
+    int32_t top;
+    int64_t newest, least, most;
+} LinesSpan;
+
+#define LINES_SPAN(NAME, TARGET)                                                                  \
+    TARGET static LinesSpan NAME(int64_t n, const int32_t *code, const int64_t *time,             \
+                                 const int64_t *row, LinesSpan span) {                            \
+        for (int64_t i = 0; i < n; i++) span.top = code[i] > span.top ? code[i] : span.top;       \
+        for (int64_t i = 0; i < n; i++) {                                                         \
+            span.newest = row[i] > span.newest ? row[i] : span.newest;                            \
+            span.least = time[i] < span.least ? time[i] : span.least;                             \
+            span.most = time[i] > span.most ? time[i] : span.most;                                \
+        }                                                                                         \
+        return span;                                                                              \
+    }
+
+LINES_SPAN(lines_span_plain, )
+#ifdef WINDJOIN_X86
+LINES_SPAN(lines_span_avx512, TARGET_AVX512)
+#endif
+
+static inline LinesSpan lines_span(int64_t n, const int32_t *code, const int64_t *time,
+                                   const int64_t *row, int64_t newest) {
+    LinesSpan span = {-1, newest, time[0], time[0]};
+#ifdef WINDJOIN_X86
+    if (isa_level() == ISA_AVX512) return lines_span_avx512(n, code, time, row, span);
+#endif
+    return lines_span_plain(n, code, time, row, span);
+}
+
 /* A row number of the window from its last 32 bits. */
 static inline int64_t line_row(int64_t newest, uint32_t row) {
     return newest - (int64_t)(uint32_t)((uint32_t)newest - row);

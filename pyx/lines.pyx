@@ -14,6 +14,14 @@ cdef extern from "lines.h" nogil:
     const int LINE_ROWS
     const int LINE_SPAN_BITS
     const int32_t LINE_VACANT
+    ctypedef struct LinesSpan:
+        int32_t top
+        int64_t newest
+        int64_t least
+        int64_t most
+    LinesSpan lines_span(
+        int64_t n, const int32_t *code, const int64_t *time, const int64_t *row, int64_t newest
+    )
     int lines_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
     int64_t lines_words(int64_t n, int valued, int exact)
     int lines_grow(Lines *all, int64_t n, int valued, int exact)
@@ -111,22 +119,20 @@ cdef class KeyLines(Index):
         self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
-        cdef int64_t i, newest = self.all.newest, least = time[0], most = time[0]
-        cdef int32_t top = -1
-        for i in range(n):
-            top = max(top, code[i])
-            newest = max(newest, row[i])
-            least = min(least, time[i])
-            most = max(most, time[i])
-        self.all.newest = newest
-        if most < self.horizon:
+        cdef LinesSpan span = lines_span(n, code, time, row, self.all.newest)
+        cdef int64_t i
+        self.all.newest = span.newest
+        if span.most < self.horizon:
             return 0
-        if top >= self.all.n_lines:
-            self._need_lines(top + 1)
-        least = max(least, self.horizon)
-        self.oldest = min(self.oldest, least)
-        self.latest = max(self.latest, most)
-        if not (self.begun and lines_reach(&self.all, least) and lines_reach(&self.all, most)):
+        if span.top >= self.all.n_lines:
+            self._need_lines(span.top + 1)
+        span.least = max(span.least, self.horizon)
+        self.oldest = min(self.oldest, span.least)
+        self.latest = max(self.latest, span.most)
+        if not (
+            self.begun
+            and lines_reach(&self.all, span.least) and lines_reach(&self.all, span.most)
+        ):
             self._refit()
         i = 0
         while i < n:

@@ -335,7 +335,8 @@ cdef class Pipeline(Runner):
 
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
         cdef const Column *code = self.hops[0].code[0]
-        cdef int64_t k
+        cdef int64_t *row = self.start.row[self.stream]
+        cdef int64_t k, n
         if self.takes_codes() and self.time.column.mask == -1 and code.mask == -1:
             return self.run_codes(
                 first, last - first, <const int64_t *>self.time.column.data + first,
@@ -345,18 +346,18 @@ cdef class Pipeline(Runner):
             with gil:
                 self.out = out
         while first < last:
-            self.start.n = min(self.block, last - first)
-            for k in range(self.start.n):
-                self.start.row[self.stream][k] = first + k
+            self.start.n = n = min(self.block, last - first)
+            for k in range(n):
+                row[k] = first + k
             if self._lie_together(first):
                 times_windows(
                     <const int64_t *>self.time.column.data + (first & self.time.column.mask),
-                    self.start.n, 0, self.window, self.start.latest, self.start.deadline,
+                    n, 0, self.window, self.start.latest, self.start.deadline,
                 )
                 self._hop_on()
             else:
                 self._run()
-            first += self.start.n
+            first += n
         return 0
 
     cdef bint _lie_together(self, int64_t first) noexcept nogil:
