@@ -5,17 +5,12 @@
  */
 #ifndef WINDJOIN_CELLS_H
 #define WINDJOIN_CELLS_H
+#include "aims.h"
 #include "grid.h"
 #include "hop.h"
 #include "lines.h"
 
-#define CELLS_BLOCK 64 /* probes opened at a time */
-
-/* What the probes of a block ask for. */
-typedef struct {
-    int64_t cell[CELLS_BLOCK], end[CELLS_BLOCK];   /* the cells they touch, the last one too */
-    int32_t first[CELLS_BLOCK], last[CELLS_BLOCK]; /* times, as lines have them */
-} CellAims;
+#define CELLS_BLOCK AIMS_MOST /* probes opened at a time */
 
 typedef struct {
     Grid grid;
@@ -24,118 +19,8 @@ typedef struct {
     int64_t n;     /* its probes at one cell each: */
     int32_t asker[CELLS_BLOCK * GRID_MOST]; /* which of the block asks, */
     int32_t code[CELLS_BLOCK * GRID_MOST];  /* and the code of the cell */
-    CellAims aims;
+    Aims aims;
 } Cells;
-
-/* As lines_least and lines_most, without a branch. */
-static inline int64_t cells_steps(int64_t time, int shift, int64_t base) {
-    int64_t t = time >> shift, d = (int64_t)((uint64_t)t - (uint64_t)base);
-    return ((t ^ base) & (t ^ d)) < 0 ? (t < 0 ? INT64_MIN : INT64_MAX) : d;
-}
-
-/* The times, and no cell where nothing is asked for. */
-static inline void cells_aim_times(const Cells *all, const Probe *probe, int64_t at, int64_t n,
-                                   CellAims *aims) {
-    const int64_t base = all->rows->base;
-    const int shift = all->rows->shift;
-    const int64_t *from = probe->from + at, *to = probe->to + at;
-    const int64_t *lo = probe->lo + at, *hi = probe->hi + at;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t first = cells_steps(lo[i], shift, base), last = cells_steps(hi[i], shift, base);
-        first = first < LINE_FIRST ? LINE_FIRST : first;
-        last = last > LINE_LAST ? LINE_LAST : last;
-        aims->first[i] = (int32_t)(first > INT32_MAX ? INT32_MAX : first);
-        aims->last[i] = (int32_t)(last < LINE_VACANT ? LINE_VACANT : last);
-        aims->end[i] = from[i] > to[i] || lo[i] > hi[i] ? INT64_MIN : aims->end[i];
-    }
-}
-
-static inline void cells_aim_plain(const Cells *all, const Probe *probe, int64_t at, int64_t n,
-                                   CellAims *aims) {
-    for (int64_t i = 0; i < n; i++) {
-        aims->cell[i] = grid_cell(&all->grid, probe->from[at + i]);
-        aims->end[i] = grid_cell(&all->grid, probe->to[at + i]);
-    }
-    cells_aim_times(all, probe, at, n, aims);
-}
-
-#ifdef WINDJOIN_X86
-/* grid_cell_of_real() of n values, 8 at a time: room for a multiple of that can be written. */
-TARGET_AVX512 static inline void cells_of_reals(const Grid *grid, const int64_t *value, int64_t n,
-                                                int64_t *cell) {
-    for (int64_t i = 0; i < n; i += 8) {
-        __mmask8 here = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xff;
-        __m512i key = _mm512_maskz_loadu_epi64(here, value + i);
-        __m512i sign = _mm512_and_si512(_mm512_srai_epi64(key, 63), _mm512_set1_epi64(INT64_MAX));
-        __m512d x = _mm512_castsi512_pd(_mm512_xor_si512(key, sign));
-        x = _mm512_mul_pd(_mm512_sub_pd(x, _mm512_set1_pd(grid->real_origin)),
-                          _mm512_set1_pd(grid->per_unit));
-        x = _mm512_min_pd(x, _mm512_set1_pd(GRID_END));
-        x = _mm512_max_pd(x, _mm512_set1_pd(-GRID_END));
-        x = _mm512_roundscale_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-        _mm512_storeu_si512(cell + i, _mm512_cvttpd_epi64(x));
-    }
-}
-
-/* cells_steps() of 8 times. */
-TARGET_AVX512 static inline __m512i cells_steps_avx512(__m512i time, __m128i shift, __m512i base) {
-    __m512i t = _mm512_sra_epi64(time, shift), d = _mm512_sub_epi64(t, base);
-    __mmask8 round_the_end = _mm512_movepi64_mask(
-        _mm512_and_si512(_mm512_xor_si512(t, base), _mm512_xor_si512(t, d)));
-    __m512i end = _mm512_xor_si512(_mm512_srai_epi64(t, 63), _mm512_set1_epi64(INT64_MAX));
-    return _mm512_mask_mov_epi64(d, round_the_end, end);
-}
-
-TARGET_AVX512 static void cells_aim_times_avx512(const Cells *all, const Probe *probe, int64_t at,
-                                                 int64_t n, CellAims *aims) {
-    const __m512i base = _mm512_set1_epi64(all->rows->base);
-    const __m128i shift = _mm_cvtsi32_si128(all->rows->shift);
-    for (int64_t i = 0; i < n; i += 8) {
-        __mmask8 here = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xff;
-        __m512i lo = _mm512_maskz_loadu_epi64(here, probe->lo + at + i);
-        __m512i hi = _mm512_maskz_loadu_epi64(here, probe->hi + at + i);
-        __m512i from = _mm512_maskz_loadu_epi64(here, probe->from + at + i);
-        __m512i to = _mm512_maskz_loadu_epi64(here, probe->to + at + i);
-        __m512i first = cells_steps_avx512(lo, shift, base);
-        __m512i last = cells_steps_avx512(hi, shift, base);
-        first = _mm512_max_epi64(first, _mm512_set1_epi64(LINE_FIRST));
-        last = _mm512_min_epi64(last, _mm512_set1_epi64(LINE_LAST));
-        first = _mm512_min_epi64(first, _mm512_set1_epi64(INT32_MAX));
-        last = _mm512_max_epi64(last, _mm512_set1_epi64(LINE_VACANT));
-        _mm256_storeu_si256((__m256i *)(aims->first + i), _mm512_cvtepi64_epi32(first));
-        _mm256_storeu_si256((__m256i *)(aims->last + i), _mm512_cvtepi64_epi32(last));
-        __mmask8 none = _mm512_cmpgt_epi64_mask(from, to) | _mm512_cmpgt_epi64_mask(lo, hi);
-        _mm512_mask_storeu_epi64(aims->end + i, none, _mm512_set1_epi64(INT64_MIN));
-    }
-}
-
-TARGET_AVX512 static void cells_aim_avx512(const Cells *all, const Probe *probe, int64_t at,
-                                           int64_t n, CellAims *aims) {
-    if (!all->grid.real) {
-        cells_aim_plain(all, probe, at, n, aims);
-        return;
-    }
-    cells_of_reals(&all->grid, probe->from + at, n, aims->cell);
-    cells_of_reals(&all->grid, probe->to + at, n, aims->end);
-    cells_aim_times_avx512(all, probe, at, n, aims);
-}
-#endif
-
-/* The cells of n values; room for a multiple of 8 can be written. */
-static inline void cells_of(const Grid *grid, const int64_t *value, int64_t n, int64_t *cell) {
-#ifdef WINDJOIN_X86
-    if (grid->real && isa_level() == ISA_AVX512) { cells_of_reals(grid, value, n, cell); return; }
-#endif
-    for (int64_t i = 0; i < n; i++) cell[i] = grid_cell(grid, value[i]);
-}
-
-static inline void cells_aim(const Cells *all, const Probe *probe, int64_t at, int64_t n,
-                             CellAims *aims) {
-#ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) { cells_aim_avx512(all, probe, at, n, aims); return; }
-#endif
-    cells_aim_plain(all, probe, at, n, aims);
-}
 
 /* The list of a cell, if rows in it may be late enough. */
 static inline List *cells_list(const Lines *rows, int32_t code, int32_t first) {
@@ -147,12 +32,12 @@ static inline List *cells_list(const Lines *rows, int32_t code, int32_t first) {
 static inline int64_t cells_open(Cells *all, const Probe *probe, int64_t at) {
     const Lines *rows = all->rows;
     const Lists *older = rows->older;
-    const CellAims *aims = &all->aims;
+    const Aims *aims = &all->aims;
     const int32_t *near = *all->grid.near;
     uint64_t start = *all->grid.start, span = *all->grid.span, lines = (uint64_t)rows->n_lines;
     int many_lists = older->n_lists > rows->n_lines / 8; /* few are not worth a look at every cell */
     int64_t many = probe->n - at < CELLS_BLOCK ? probe->n - at : CELLS_BLOCK, n = 0;
-    cells_aim(all, probe, at, many, &all->aims);
+    aims_set(&all->grid, rows, probe, at, many, &all->aims);
     for (int64_t i = 0; i < many; i++) {
         int64_t cell = aims->cell[i], end = aims->end[i];
         for (int k = 0; k < GRID_MOST && cell <= end; k++, cell++) {

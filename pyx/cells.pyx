@@ -5,7 +5,7 @@ Unchecked: enter through ``kernels.band``.
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from windjoin.pyx.grid cimport Grid, grid_set_origin, set_grid
+from windjoin.pyx.grid cimport Grid, grid_cells, grid_set_origin, set_grid
 from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe
 from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.lines cimport KeyLines, Lines
@@ -15,7 +15,6 @@ cdef extern from "cells.h" nogil:
     ctypedef struct Cells:
         Grid grid
         Lines *rows
-    void cells_of(const Grid *grid, const int64_t *value, int64_t n, int64_t *cell)
     int cells_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
 
 
@@ -62,7 +61,7 @@ cdef class ValueCells(Index):
             self.begun = True
         while at < n:
             some = min(n - at, 256)
-            cells_of(&self.all.grid, value + at, some, cells)
+            grid_cells(&self.all.grid, value + at, some, cells)
             self.space.add_integers(some, cells, codes)
             self.rows.fetch(some, codes)
             self.rows.put(some, codes, value + at, time + at, row + at)

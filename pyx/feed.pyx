@@ -428,4 +428,3 @@ cdef class Feed:
             if least != INT64_MIN and horizon > store.extent.horizon:
                 store.forget(horizon)
         return 0
-

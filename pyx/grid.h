@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "hop.h"
+#include "isa.h"
 #include "keys.h"
 
 #define GRID_MOST 8      /* cells one range may touch: its length is at most twice the width */
@@ -53,6 +54,36 @@ static inline int64_t grid_cell_of_integer(const Grid *grid, int64_t value) {
 
 static inline int64_t grid_cell(const Grid *grid, int64_t value) {
     return grid->real ? grid_cell_of_real(grid, value) : grid_cell_of_integer(grid, value);
+}
+
+#ifdef WINDJOIN_X86
+/* grid_cell_of_real() of n values, 8 at a time: room for a multiple of that can be written. */
+TARGET_AVX512 static inline void grid_cells_of_reals(const Grid *grid, const int64_t *value, int64_t n,
+                                                     int64_t *cell) {
+    for (int64_t i = 0; i < n; i += 8) {
+        __mmask8 here = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xff;
+        __m512i key = _mm512_maskz_loadu_epi64(here, value + i);
+        __m512i sign = _mm512_and_si512(_mm512_srai_epi64(key, 63), _mm512_set1_epi64(INT64_MAX));
+        __m512d x = _mm512_castsi512_pd(_mm512_xor_si512(key, sign));
+        x = _mm512_mul_pd(_mm512_sub_pd(x, _mm512_set1_pd(grid->real_origin)),
+                          _mm512_set1_pd(grid->per_unit));
+        x = _mm512_min_pd(x, _mm512_set1_pd(GRID_END));
+        x = _mm512_max_pd(x, _mm512_set1_pd(-GRID_END));
+        x = _mm512_roundscale_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+        _mm512_storeu_si512(cell + i, _mm512_cvttpd_epi64(x));
+    }
+}
+#endif
+
+/* The cells of n values; room for a multiple of 8 can be written. */
+static inline void grid_cells(const Grid *grid, const int64_t *value, int64_t n, int64_t *cell) {
+#ifdef WINDJOIN_X86
+    if (grid->real && isa_level() == ISA_AVX512) {
+        grid_cells_of_reals(grid, value, n, cell);
+        return;
+    }
+#endif
+    for (int64_t i = 0; i < n; i++) cell[i] = grid_cell(grid, value[i]);
 }
 
 static inline int32_t grid_code(const Grid *grid, int64_t cell) {

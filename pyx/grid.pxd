@@ -14,6 +14,7 @@ cdef extern from "grid.h" nogil:
         double per_unit
     void grid_set_origin(Grid *grid, int64_t value)
     int64_t grid_cell(const Grid *grid, int64_t value)
+    void grid_cells(const Grid *grid, const int64_t *value, int64_t n, int64_t *cell)
 
 
 cdef int set_grid(Grid *grid, double width, bint real, KeySpace space) except -1

@@ -14,7 +14,7 @@ import numpy as np
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.index cimport (
     SLACK, Aim, Asker, Column, Cursor, Index, Keep, PairFilter, Pairs, Probe, Serve,
-    add_saturated, out_of_memory, subtract_saturated,
+    add_saturated, out_of_memory,
 )
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
