@@ -20,7 +20,8 @@ static inline int64_t aims_steps(int64_t time, int shift, int64_t base) {
     return ((t ^ base) & (t ^ d)) < 0 ? (t < 0 ? INT64_MIN : INT64_MAX) : d;
 }
 
-/* The times, and no cell where nothing is asked for. */
+/* The times, and no cell where nothing is asked for, or what no row is late enough for: a stream that
+ * runs ahead of another asks for much of that. */
 static inline void aims_times(const Lines *rows, const Probe *probe, int64_t at, int64_t n,
                               Aims *aims) {
     const int64_t base = rows->base;
@@ -33,7 +34,8 @@ static inline void aims_times(const Lines *rows, const Probe *probe, int64_t at,
         last = last > LINE_LAST ? LINE_LAST : last;
         aims->first[i] = (int32_t)(first > INT32_MAX ? INT32_MAX : first);
         aims->last[i] = (int32_t)(last < LINE_VACANT ? LINE_VACANT : last);
-        aims->end[i] = from[i] > to[i] || lo[i] > hi[i] ? INT64_MIN : aims->end[i];
+        int none = from[i] > to[i] || lo[i] > hi[i] || lo[i] > rows->latest;
+        aims->end[i] = none ? INT64_MIN : aims->end[i];
     }
 }
 
@@ -65,7 +67,8 @@ TARGET_AVX512 static void aims_times_avx512(const Lines *rows, const Probe *prob
         last = _mm512_max_epi64(last, _mm512_set1_epi64(LINE_VACANT));
         _mm256_storeu_si256((__m256i *)(aims->first + i), _mm512_cvtepi64_epi32(first));
         _mm256_storeu_si256((__m256i *)(aims->last + i), _mm512_cvtepi64_epi32(last));
-        __mmask8 none = _mm512_cmpgt_epi64_mask(from, to) | _mm512_cmpgt_epi64_mask(lo, hi);
+        __mmask8 none = _mm512_cmpgt_epi64_mask(from, to) | _mm512_cmpgt_epi64_mask(lo, hi) |
+                        _mm512_cmpgt_epi64_mask(lo, _mm512_set1_epi64(rows->latest));
         _mm512_mask_storeu_epi64(aims->end + i, none, _mm512_set1_epi64(INT64_MIN));
     }
 }

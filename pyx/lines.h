@@ -35,7 +35,8 @@ typedef struct {
     uint32_t *more;              /* per line, 1 + number of the list of older rows; 0: none */
     int64_t n_lines;
     int64_t *memory; /* in which all these lie, at the beginning of a cache line */
-    int64_t newest;  /* the greatest row number that was inserted */
+    int64_t newest;  /* the greatest row number that was inserted, */
+    int64_t latest;  /* and the greatest time */
     int64_t base;    /* in steps */
     int shift;
     Lists *older;

@@ -16,6 +16,7 @@ cdef extern from "lines.h" nogil:
         int64_t n_lines
         int64_t *memory
         int64_t newest
+        int64_t latest
         Lists *older
 
 
@@ -26,7 +27,6 @@ cdef class KeyLines(Index):
     cdef int64_t horizon
     cdef bint begun
     cdef int64_t oldest  # time of all that may be alive
-    cdef int64_t latest
     cdef KeyLists older
     cdef int32_t *vacant  # lists that no key has
     cdef int32_t n_vacant

@@ -60,7 +60,7 @@ cdef class KeyLines(Index):
         self.horizon = INT64_MIN
         self.begun = False
         self.oldest = INT64_MAX
-        self.latest = INT64_MIN
+        self.all.latest = INT64_MIN
         self.vacant = NULL
         self.n_vacant = self.n_lists = 0
 
@@ -128,7 +128,7 @@ cdef class KeyLines(Index):
             self._need_lines(span.top + 1)
         span.least = max(span.least, self.horizon)
         self.oldest = min(self.oldest, span.least)
-        self.latest = max(self.latest, span.most)
+        self.all.latest = max(self.all.latest, span.most)
         if not (
             self.begun
             and lines_reach(&self.all, span.least) and lines_reach(&self.all, span.most)
@@ -147,9 +147,9 @@ cdef class KeyLines(Index):
         cdef int64_t code
         self.begun = True
         self.oldest = max(self.oldest, self.horizon)
-        if (<uint64_t>self.latest - <uint64_t>self.oldest) >> LINE_SPAN_BITS:
+        if (<uint64_t>self.all.latest - <uint64_t>self.oldest) >> LINE_SPAN_BITS:
             self._set_room(max(self.room, 1), True)
-        lines_refit(&self.all, self.oldest, self.latest, self.horizon)
+        lines_refit(&self.all, self.oldest, self.all.latest, self.horizon)
         for code in range(self.all.n_lines):
             self._give_list_if_vacant(code)
         return 0
