@@ -4,10 +4,10 @@
     python -m benchmarks.slope --shapes keys_hot,key_one --out benchmarks/results/slope
 
 Each shape runs at x1, x4 and x16, as whole tables and through a session.  The slope is that of
-log(time) over log(rows + results): 1 is linear, 2 is quadratic.  Where it is above 1 because caches
-were left on the way, x64 is looked at too: a table beyond all caches costs a walk to main memory for
-every row, but is no more than that.  The number of results is compared
-with the oracle's at every size.  Shapes that the folder has and that are not asked for stay.
+log(time) over log(rows + results): 1 is linear, 2 is quadratic.  Where it is above 1 because
+caches were left on the way, x64 is looked at too: a table beyond all caches costs a walk to main
+memory for every row, but is no more than that.  The number of results is compared with the
+oracle's at every size.  Shapes that the folder has and that are not asked for stay.
 """
 
 from __future__ import annotations
