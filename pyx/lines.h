@@ -140,7 +140,7 @@ static inline void lines_fetch(const Lines *all, int64_t n, const int32_t *code)
     }
 }
 
-/* Greatest code, greatest row number, least and greatest time of rows, and of what is there before. */
+/* Of rows to be put: the greatest code, least and greatest time, and the greatest row number so far. */
 typedef struct {
     int32_t top;
     int64_t newest, least, most;

@@ -208,6 +208,7 @@ cdef class Output:
         if not block.space and 4 * self.used >= self.room:
             owner.array, owner.room = <int64_t *>block.data, block.bytes // sizeof(int64_t)
             block.data, block.bytes = <char *>other, room * sizeof(int64_t)
+            self.column[k], self.room = other, min(self.room, room - SLACK)
         else:
             owner.array, owner.room = other, room
             memcpy(other, self.column[k], self.used * sizeof(int64_t))
