@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -22,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.measure import headline, machine, measured
+from benchmarks.measure import headline, keep, load_now, machine, measured
 from benchmarks.ours import JOBS
 from benchmarks.peers import Job, letters
 from benchmarks.queries import query
@@ -178,12 +177,9 @@ def main() -> int:
         parser.error("--out is needed: the folder for the results")
     before = machine()
     lines = [*keys_and_threads(chosen.rounds), *payload(chosen.rounds), *memory()]
-    before["load_after"] = round(os.getloadavg()[0], 2)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "bounds.md").write_text(markdown(before, lines))
-    figures = {"machine": before, "bounds": [{**asdict(x), "holds": x.holds} for x in lines]}
-    (chosen.out / "bounds.json").write_text(json.dumps(figures, indent=1) + "\n")
-    print((chosen.out / "bounds.md").read_text())
+    before["load_after"] = load_now()
+    figures = [{**asdict(x), "holds": x.holds} for x in lines]
+    keep(chosen.out, "bounds", before, markdown(before, lines), figures)
     return sum(not line.holds for line in lines)
 
 

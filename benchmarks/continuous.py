@@ -11,8 +11,6 @@ Runs of all rows must have the workload's results.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.measure import headline, machine
+from benchmarks.measure import headline, keep, load_now, machine
 from benchmarks.peers import letters
 from benchmarks.queries import query
 from benchmarks.workloads import WORKLOADS, Workload
@@ -159,12 +157,9 @@ def main() -> int:
     chosen = parser.parse_args()
     before = machine()
     lines = [line for name in chosen.names or SIZES for line in measure(name, chosen.rounds)]
-    before["load_after"] = round(os.getloadavg()[0], 2)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "continuous.md").write_text(markdown(before, lines))
-    figures = {"machine": before, "continuous": [asdict(line) for line in lines]}
-    (chosen.out / "continuous.json").write_text(json.dumps(figures, indent=1) + "\n")
-    print((chosen.out / "continuous.md").read_text())
+    before["load_after"] = load_now()
+    figures = [asdict(line) for line in lines]
+    keep(chosen.out, "continuous", before, markdown(before, lines), figures)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
+import json
 import os
 import platform
 import time
@@ -74,7 +75,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "system": f"{platform.system()} {platform.release()}",
-        "load": round(os.getloadavg()[0], 2),
+        "load": load_now(),
         "isa": os.environ.get("WINDJOIN_ISA", "chosen at run time"),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES},
@@ -87,6 +88,20 @@ def headline(about: dict[str, Any]) -> str:
         f"{about['cpu']}, {about['cores']} cores, {about['system']}, {about['time']},"
         f" load before and after {about['load']}, {about['load_after']}."
     )
+
+
+def keep(folder: Path, name: str, about: dict[str, Any], table: str, figures: Any) -> None:
+    """Write a table and its figures, and show the table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(table)
+    everything = {"machine": about, name: figures}
+    (folder / f"{name}.json").write_text(json.dumps(everything, indent=1) + "\n")
+    print(table)
+
+
+def load_now() -> float:
+    """Give the load, for ``load_after``."""
+    return round(os.getloadavg()[0], 2)
 
 
 def cpu_model() -> str:

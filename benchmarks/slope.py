@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.measure import best_of, machine
+from benchmarks.measure import best_of, load_now, machine
 from benchmarks.oracle import oracle
 from benchmarks.peers import letters
 from benchmarks.queries import join
@@ -232,7 +231,7 @@ def main() -> int:
     found = kept(chosen.out / "slope.json") | found
     (chosen.out / "slope.md").write_text(markdown(before, found))
     figures = {name: [asdict(p) for p in points] for name, points in found.items()}
-    before["load_after"] = round(os.getloadavg()[0], 2)
+    before["load_after"] = load_now()
     everything = {"machine": before, "shapes": figures}
     (chosen.out / "slope.json").write_text(json.dumps(everything, indent=1) + "\n")
     plot(found, [chosen.out / "slope.png", chosen.out / "slope.svg"])

@@ -10,8 +10,6 @@ thread time of each counts.  The bounds are what the project wants to keep on an
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,7 +18,7 @@ from typing import Any
 
 from benchmarks.bare import pushes, whole
 from benchmarks.continuous import run as push_all
-from benchmarks.measure import headline, machine
+from benchmarks.measure import headline, keep, load_now, machine
 from benchmarks.micro import test_bench_function as function
 from benchmarks.peers import letters
 from benchmarks.queries import query
@@ -166,12 +164,8 @@ def main() -> int:
     chosen = parser.parse_args()
     before = machine()
     lines = [line for part in chosen.parts or PARTS for line in PARTS[part](chosen.rounds)]
-    before["load_after"] = round(os.getloadavg()[0], 2)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "bare.md").write_text(markdown(before, lines))
-    figures = {"machine": before, "bare": [asdict(x) for x in lines]}
-    (chosen.out / "bare.json").write_text(json.dumps(figures, indent=1) + "\n")
-    print((chosen.out / "bare.md").read_text())
+    before["load_after"] = load_now()
+    keep(chosen.out, "bare", before, markdown(before, lines), [asdict(x) for x in lines])
     return 0
 
 
