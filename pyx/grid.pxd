@@ -13,7 +13,6 @@ cdef extern from "grid.h" nogil:
         int real
         double per_unit
     void grid_set_origin(Grid *grid, int64_t value)
-    int64_t grid_cell(const Grid *grid, int64_t value)
     void grid_cells(const Grid *grid, const int64_t *value, int64_t n, int64_t *cell)
 
 
