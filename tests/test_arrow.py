@@ -22,8 +22,9 @@ from tests.oracle import join
 from tests.strategies import cases
 
 SMALL = Limits(
-    gather_rows=9, payload_bytes=64, message_bytes=200, block_rows=8, block_bytes=1 << 20, results=5
-)
+    gather_rows=9, payload_bytes=64, piece_bytes=40, message_bytes=200, block_rows=8,
+    block_bytes=1 << 20, results=5,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("strategy", ["atr", "ctr", "psp", "groups", "single"])

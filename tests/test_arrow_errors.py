@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 import windjoin as wj
 from windjoin.arrow import Limits, joiner, place, probe
+from windjoin.arrow.pieces import cut
 from windjoin.arrow.plan import single
 from windjoin.arrow.routes import Copies
-from windjoin.arrow.segments import SegmentWriter, _binary
+from windjoin.arrow.segments import SegmentWriter
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 
@@ -55,7 +56,7 @@ def test_place_refuses_a_key_that_is_not_there() -> None:
 def test_messages_stay_below_what_spark_can_move() -> None:
     gigabyte = pa.py_buffer(np.empty(2**30, np.uint8).data)  # never touched, so never in memory
     with pytest.raises(wj.DataError, match=r"a message of 2147483648 bytes is more than the 2 GiB"):
-        _binary([gigabyte, gigabyte])
+        cut([gigabyte, gigabyte], 8192)
 
 
 def test_nearest_is_refused() -> None:

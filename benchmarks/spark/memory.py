@@ -1,6 +1,6 @@
 """Memory of workers: rows many times over what a worker may have, and windows that fit.
 
-    python -m benchmarks.spark.memory --rows 4_000_000 --limit 2400m
+    python -m benchmarks.spark.memory --rows 4_000_000 --limit 1200m
 
 ``spark.executor.pyspark.memory`` limits the address space of every Python worker; a worker that
 kept its rows would fail.  Three amounts of rows, each twice the one before: what is held stays.
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Join more and more rows with the same limit; print what hosts held at most."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000, help="of each stream, at most")
-    parser.add_argument("--limit", default="2400m", help="memory of a Python worker")
+    parser.add_argument("--limit", default="1200m", help="memory of a Python worker")
     given = parser.parse_args(arguments)
     spark = session("local[2]", **{"spark.executor.pyspark.memory": given.limit})
     a, b = (wj.stream(name, time="ts", window=1000) for name in "ab")

@@ -27,6 +27,7 @@ class Limits:
     gather_rows: int = 1 << 16  # rows that are routed together
     gather_bytes: int = 16 << 20
     payload_bytes: int = 256 << 10  # of one segment
+    piece_bytes: int = 4 << 10  # of a segment in one row of the exchange; a multiple of 8
     message_bytes: int = 8 << 20  # of one batch of segments or of results
     block_rows: int = 1 << 18  # rows that are joined together
     block_bytes: int = 64 << 20

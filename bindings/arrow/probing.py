@@ -14,7 +14,7 @@ from windjoin.arrow.partials import Hop, partial_schema
 from windjoin.arrow.places import at_place
 from windjoin.arrow.plan import Plan
 from windjoin.arrow.routes import Route
-from windjoin.arrow.segments import PARTIAL, Segment, SegmentWriter, read_segments
+from windjoin.arrow.segments import PARTIAL, Segment, SegmentReader, SegmentWriter
 from windjoin.arrow.together import Joinable, Together, gathered
 from windjoin.errors import DataError
 
@@ -38,11 +38,13 @@ def probe(
     """
     began = time.perf_counter()
     host = _Host(plan, stage, partition)
+    reader = SegmentReader(host.schemas)
     for batch in batches:
-        for segment in read_segments(batch, host.schemas):
+        for segment in reader.read(batch):
             with at_place(f"host {segment.host}, segment from {segment.start}"):
                 yield from host.add(segment)
     with at_place(f"host {host.number}, last segment"):
+        reader.finish()
         yield from host.finish()
     if report is not None:
         report(host.counts() | {"seconds": time.perf_counter() - began})

@@ -1,4 +1,4 @@
-"""Segments: what crosses an exchange.  One row is one Arrow message and where it belongs."""
+"""Segments: what crosses an exchange.  A row is an Arrow message, or a piece of a long one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.narrow import Form, narrow_schema, narrowed, widened
+from windjoin.arrow.pieces import Mender, cut
 from windjoin.arrow.plan import Limits
 from windjoin.arrow.routes import I32, Copies
-from windjoin.errors import DataError
 from windjoin.kernels.spec import I64
 
 PARTIAL = -1  # in place of a stream number: partial results
@@ -19,7 +19,8 @@ _FIELDS: list[Any] = [
     pa.field("stream", pa.int32(), nullable=False),
     pa.field("start", pa.int64(), nullable=False),  # no row of the segment is before it
     pa.field("sequence", pa.int64(), nullable=False),  # partition of the sender, and a number
-    pa.field("rows", pa.int64(), nullable=False),
+    pa.field("piece", pa.int32(), nullable=False),  # of the message, from 0
+    pa.field("pieces", pa.int32(), nullable=False),
     pa.field("form", pa.binary(), nullable=False),  # which columns travel as narrow ones
     pa.field("payload", pa.binary(), nullable=False),
 ]
@@ -43,7 +44,7 @@ class SegmentWriter:
         self.stream, self.limits = stream, limits
         self.bytes = self.segments = self.copies = 0
         self._next = partition << PARTITION_SHIFT
-        self._waiting: list[tuple[int, int, int, int, Form, pa.Buffer]] = []
+        self._waiting: list[tuple[int, int, Form, pa.Buffer]] = []
         self._waiting_bytes = 0
 
     def write(self, rows: pa.RecordBatch, starts: I64, copies: Copies) -> Iterator[pa.RecordBatch]:
@@ -70,18 +71,28 @@ class SegmentWriter:
     def _add(self, host: int, start: int, rows: pa.RecordBatch) -> None:
         narrow, form = narrowed(rows)
         payload = narrow.serialize()
-        self._waiting.append((host, start, self._next, len(rows), form, payload))
+        self._waiting.append((host, start, form, payload))
         self._waiting_bytes += payload.size
         self.bytes += payload.size + len(form)
-        self._next += 1
 
     def _flush(self) -> pa.RecordBatch:
-        hosts, starts, numbers, rows, forms, payloads = zip(*self._waiting, strict=True)
-        self.segments += len(hosts)
-        columns = [hosts, [self.stream] * len(hosts), starts, numbers, rows, forms]
+        hosts, starts, forms, payloads = zip(*self._waiting, strict=True)
+        cut_ = cut(payloads, self.limits.piece_bytes)
+        numbers = np.arange(self._next, self._next + len(cut_.message))
+        columns = [
+            np.array(hosts)[cut_.message],
+            np.full(len(numbers), self.stream),
+            np.array(starts)[cut_.message],
+            numbers,
+            cut_.piece,
+            cut_.pieces,
+            [forms[message] for message in cut_.message],
+        ]
         arrays = [arrow_array(c, f.type) for c, f in zip(columns, SEGMENTS, strict=False)]
+        self.segments += len(hosts)
+        self._next += len(numbers)
         self._waiting, self._waiting_bytes = [], 0
-        return pa.RecordBatch.from_arrays([*arrays, _binary(payloads)], schema=SEGMENTS)
+        return pa.RecordBatch.from_arrays([*arrays, cut_.bytes], schema=SEGMENTS)
 
 
 def by_host_and_time(copies: Copies, starts: I64) -> tuple[I64, I32]:
@@ -110,30 +121,28 @@ def arrow_array(values: Any, arrow: Any) -> Any:
     return pa.array(values, arrow)
 
 
-def _binary(payloads: Sequence[pa.Buffer]) -> Any:
-    """One copy of every payload, and no Python bytes in between."""
-    offsets = np.cumsum([0, *(payload.size for payload in payloads)])
-    if offsets[-1] >= 2**31:
-        raise DataError(
-            f"a message of {offsets[-1]} bytes is more than the 2 GiB that Spark moves at a time;"
-            " rows this large cannot be sent, select fewer or smaller columns"
-        )
-    joined = pa.py_buffer(b"".join(payloads))
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32).data), joined]
-    return pa.Array.from_buffers(pa.binary(), len(payloads), buffers)
-
-
 def in_order(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """All segments, as those of a host must come."""
     order: Any = [(name, "ascending") for name in ("start", "stream", "sequence")]
     yield from pa.Table.from_batches(batches, SEGMENTS).sort_by(order).to_batches()
 
 
-def read_segments(batch: pa.RecordBatch, schemas: dict[int, pa.Schema]) -> Iterator[Segment]:
-    """Segments as they lie in memory: nothing is copied but columns that travelled narrow."""
-    places = (batch.column(name).to_pylist() for name in ("host", "stream", "start", "form"))
-    payloads = batch.column("payload")
-    for host, stream, start, form, payload in zip(*places, payloads, strict=True):
-        schema = schemas[stream]
-        rows = pa.ipc.read_record_batch(payload.as_buffer(), narrow_schema(schema, form))
-        yield Segment(host, stream, start, widened(rows, form, schema))
+class SegmentReader:
+    """Segments as they lie in memory: only columns that travelled narrow are copied."""
+
+    def __init__(self, schemas: dict[int, pa.Schema]) -> None:
+        self.schemas = schemas
+        self._mender = Mender()
+
+    def read(self, batch: pa.RecordBatch) -> Iterator[Segment]:
+        """The segments that are complete with this batch."""
+        columns = [batch.column(name) for name in ("host", "stream", "start", "form")]
+        for row, message in self._mender.messages(batch):
+            host, stream, start, form = (column[row].as_py() for column in columns)
+            schema = self.schemas[stream]
+            rows = pa.ipc.read_record_batch(message, narrow_schema(schema, form))
+            yield Segment(host, stream, start, widened(rows, form, schema))
+
+    def finish(self) -> None:
+        """All segments must have been complete."""
+        self._mender.finish()
