@@ -1,12 +1,16 @@
 """Band index: a grid of cells over the values, an equality index over the cells.
 
+Rows later than anything asked for wait beside it: where streams are pushed in large parts, the
+index holds no more than one part of a stream needs of the other at a time, and stays small.
+
 Unchecked: enter through ``kernels.band``.
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from windjoin.pyx.grid cimport Grid, grid_cells, grid_set_origin, set_grid
-from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe
+from windjoin.pyx.index cimport Cursor, Index, Pairs, Probe, out_of_memory
 from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.lines cimport KeyLines, Lines
 
@@ -17,6 +21,29 @@ cdef extern from "cells.h" nogil:
         Lines *rows
     int cells_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
 
+cdef extern from "waiting.h" nogil:
+    ctypedef struct Waiting:
+        int64_t *time
+        int64_t *value
+        int64_t *row
+        int64_t head
+        int64_t tail
+        int64_t room
+    int64_t waiting_from(const Waiting *all)
+    bint waiting_follow(const Waiting *all, const int64_t *time, int64_t n)
+    bint waiting_add(
+        Waiting *all, int64_t n, const int64_t *value, const int64_t *time, const int64_t *row
+    )
+    void waiting_drop(Waiting *all, int64_t n)
+    bint times_in_order(const int64_t *time, int64_t n)
+    int64_t times_expired(const int64_t *time, int64_t n, int64_t horizon)
+
+cdef extern from "memory.h" nogil:
+    size_t array_bytes(int64_t n)
+
+cdef enum:
+    TOGETHER = 256  # rows that are put at a time
+
 
 cdef class ValueCells(Index):
     """Rows by the cell of their value; a range of values may touch at most 8 cells."""
@@ -25,9 +52,11 @@ cdef class ValueCells(Index):
     cdef KeyLines rows  # by code of their cell
     cdef KeySpace space
     cdef bint begun
+    cdef Waiting later
 
     def __cinit__(self, double width, bint real):
         memset(&self.all, 0, sizeof(Cells))
+        memset(&self.later, 0, sizeof(Waiting))
         self.space = KeySpace()
         set_grid(&self.all.grid, width, real, self.space)
         self.rows = KeyLines()
@@ -37,11 +66,16 @@ cdef class ValueCells(Index):
         self.serve = cells_serve
         self.binds = True
         self.puts = True
+        self.waits = True
         self.state = &self.all
+
+    def __dealloc__(self):
+        free(self.later.time)
 
     @property
     def nbytes(self):
-        return <int64_t>sizeof(Cells) + self.rows.nbytes + self.space.nbytes
+        waiting = array_bytes(3 * self.later.room) if self.later.room else 0
+        return <int64_t>(sizeof(Cells) + waiting) + self.rows.nbytes + self.space.nbytes
 
     def insert(self, const int64_t[::1] values, const int64_t[::1] times, const int64_t[::1] rows):
         """Add rows; ``values``: int64, or sortable doubles."""
@@ -53,14 +87,39 @@ cdef class ValueCells(Index):
         self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
-        cdef int32_t codes[256]
-        cdef int64_t cells[256]
+        cdef int64_t now = n
+        if time[n - 1] < self.rows.horizon and times_in_order(time, n):
+            return 0
+        if time[n - 1] > self.asked and waiting_follow(&self.later, time, n):
+            now = self._before(time, n, self.asked)
+            if not waiting_add(&self.later, n - now, value + now, time + now, row + now):
+                out_of_memory(b"rows of a band index", n - now)
+            self.waiting = waiting_from(&self.later)
+        return self._put_now(now, value, time, row)
+
+    cdef int64_t _before(self, const int64_t *time, int64_t n, int64_t last) noexcept nogil:
+        """How many of n times in order are up to ``last``."""
+        return n if last == INT64_MAX else times_expired(time, n, last + 1)
+
+    cdef int reach(self, int64_t time) except -1 nogil:
+        cdef Waiting *later = &self.later
+        cdef int64_t n = self._before(later.time + later.head, later.tail - later.head, time)
+        self._put_now(n, later.value + later.head, later.time + later.head, later.row + later.head)
+        waiting_drop(later, n)
+        self.waiting = waiting_from(later)
+        return 0
+
+    cdef int _put_now(
+        self, int64_t n, const int64_t *value, const int64_t *time, const int64_t *row
+    ) except -1 nogil:
+        cdef int32_t codes[TOGETHER]
+        cdef int64_t cells[TOGETHER]
         cdef int64_t at = 0, some
-        if not self.begun:
+        if n and not self.begun:
             grid_set_origin(&self.all.grid, value[0])
             self.begun = True
         while at < n:
-            some = min(n - at, 256)
+            some = min(n - at, <int64_t>TOGETHER)
             grid_cells(&self.all.grid, value + at, some, cells)
             self.space.add_integers(some, cells, codes)
             self.rows.fetch(some, codes)
@@ -73,6 +132,10 @@ cdef class ValueCells(Index):
 
     cdef void forget(self, int64_t horizon) noexcept:
         self.rows.forget(horizon)
+        waiting_drop(&self.later, times_expired(
+            self.later.time + self.later.head, self.later.tail - self.later.head, horizon
+        ))
+        self.waiting = waiting_from(&self.later)
 
     def sweep(self):
         """Forget empty cells."""

@@ -24,6 +24,7 @@ cnp.import_array()
 
 cdef enum:
     BLOCK = 256  # rows whose keys are in a near cache until they are joined and kept
+    STRETCH = 1024  # rows of a push after which others forget what no later row can meet
     CARE_FIRST = 1024  # rows; then rings, keys and the plan are looked after,
     CARE_EVERY = 8192  # seldom in an old session, whose next rows tell little that is new
     CARE_SHARE = 16  # in between after this part of the rows that came so far
@@ -205,10 +206,10 @@ cdef class Feed:
 
     cdef bint take(self, const Arrived *rows, list wides) except -1:
         """Leaves results in ``out``; False, and nothing done, if rows must go the long way."""
-        cdef Clock clock = <Clock>self.clocks[self.number]
         cdef Store own = self.own
         cdef int64_t n = rows.n, first = own.extent.tail
-        if n == 0 or rows.time[0] < clock.mark() or not times_in_order(rows.time, n):
+        cdef int64_t mark = (<Clock>self.clocks[self.number]).mark()
+        if n == 0 or rows.time[0] < mark or not times_in_order(rows.time, n):
             return False
         if first + n - own.extent.head > own.time.capacity:
             own.rows.make_room(n)
@@ -225,10 +226,9 @@ cdef class Feed:
                 with nogil:
                     self._carry_blocks(rows, first)
         own.extent.note()
-        clock.newest = max(clock.newest, rows.time[n - 1])
         own.counts.rows_in += n
         self.results += self.out.used
-        self._expire()
+        self._come_to(rows.time[n - 1])
         self.since_care += n
         if self.since_care >= min(max(own.counts.rows_in // CARE_SHARE, CARE_FIRST), CARE_EVERY):
             self.since_care = 0
@@ -236,9 +236,34 @@ cdef class Feed:
         return True
 
     cdef int _carry_blocks(self, const Arrived *rows, int64_t first) except -1 nogil:
+        """Many rows stretch by stretch: what others hold for the next one stays in near caches."""
+        cdef Arrived stretch
+        cdef int64_t at = 0
+        if rows.n <= STRETCH:
+            return self._carry_stretch(rows, first)
+        while at < rows.n:
+            stretch.n = min(rows.n - at, <int64_t>STRETCH)
+            stretch.time = rows.time + at
+            if self.by_code:
+                stretch.key[0] = rows.key[0] + at
+            else:
+                stretch.column[0] = rows.column[0] + at
+            self._carry_stretch(&stretch, first + at)
+            at += stretch.n
+            with gil:
+                self._come_to(rows.time[at - 1])
+        return 0
+
+    cdef int _carry_stretch(self, const Arrived *rows, int64_t first) except -1 nogil:
         if self.by_code:
             return self._carry_by_code(rows, first)
         return self._carry_by_value(rows, first)
+
+    cdef int _come_to(self, int64_t time) except -1:
+        """The stream has rows up to ``time``."""
+        cdef Clock clock = <Clock>self.clocks[self.number]
+        clock.newest = max(clock.newest, time)
+        return self._expire()
 
     cdef int _carry_by_code(self, const Arrived *rows, int64_t first) except -1 nogil:
         """Join and keep rows of which time and one key are all there is."""

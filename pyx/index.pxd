@@ -45,12 +45,16 @@ cdef class Index:
     cdef bint binds
     cdef bint puts
     cdef void *state
+    cdef bint waits
+    cdef int64_t asked
+    cdef int64_t waiting
     cdef int put(
         self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil
     cdef void forget(self, int64_t horizon) noexcept
+    cdef int reach(self, int64_t time) except -1 nogil
 
 
 cdef class Asker:

@@ -1,4 +1,5 @@
 """The one small interface behind which every index stands."""
+from libc.stdint cimport INT64_MAX, INT64_MIN
 
 
 cdef int out_of_memory(const char *what, int64_t n) except -1 nogil:
@@ -14,7 +15,14 @@ cdef class Index:
     stays where it is for the life of the index.  It may set ``aim``; ``binds``, if it knows how to
     fill ``Pairs.bound``; ``puts``, if it has ``put`` and ``forget``, short ways of ``insert`` and
     ``expire``.  ``fetch`` is told what will be put soon.
+
+    One that ``waits`` need not take rows before they are asked for: who asks it sets ``asked``, the
+    latest time ever asked for, and calls ``reach`` if that is not before ``waiting``.
     """
+
+    def __cinit__(self):
+        self.asked = INT64_MIN
+        self.waiting = INT64_MAX
 
     @property
     def nbytes(self):
@@ -48,6 +56,10 @@ cdef class Index:
 
     cdef void forget(self, int64_t horizon) noexcept:
         pass
+
+    cdef int reach(self, int64_t time) except -1 nogil:
+        """Take all rows that wait with times up to ``time``."""
+        return 0
 
     @property
     def learned_text(self):

@@ -109,6 +109,8 @@ cdef struct Hop:
     Serve serve
     Aim aim
     bint binds
+    int64_t *reached  # of an index that waits: its `asked` and `waiting`
+    const int64_t *waiting
     void *index
     int n_ranges
     int range_value[MOST_CONDITIONS]  # which value of the index it bounds
@@ -242,6 +244,9 @@ cdef class Pipeline(Runner):
         hop.aim = index.aim
         hop.binds = index.binds
         hop.index = index.state
+        if index.waits:
+            hop.reached = &index.asked
+            hop.waiting = &index.waiting
         self._indexes.append(index)
         self._first_index = self._indexes[0]
         self._alive.append((index, codes, spaces, ranges, operands, asker, filters, time))
@@ -540,6 +545,8 @@ cdef class Pipeline(Runner):
         cdef bint done = False
         memset(&cursor, 0, sizeof(Cursor))
         self._ask(hop, block, &probe)
+        if hop.reached != NULL:
+            self._reach(number, block.n)
         while not done:
             if number + 1 == self.n_hops and hop.n_filters == 0 and hop.n_voids == 0:
                 done = self._serve_output(hop, block, &probe, &cursor)
@@ -633,6 +640,24 @@ cdef class Pipeline(Runner):
         probe.stride = self.stride
         probe.row = block.row
         probe.asker = hop.asker
+
+    cdef int _reach(self, int number, int64_t n) except -1 nogil:
+        """An index takes the rows that have been waiting for this."""
+        cdef Hop *hop = self.hops + number
+        cdef int64_t last = hop.reached[0], i
+        for i in range(n):
+            last = max(last, hop.hi[i])
+        hop.reached[0] = last
+        if last >= hop.waiting[0]:
+            with gil:
+                self._let_in(number, last)
+        return 0
+
+    cdef int _let_in(self, int number, int64_t last) except -1:
+        cdef Index index = self._indexes[number]
+        with nogil:
+            index.reach(last)
+        return 0
 
     cdef int _filter(self, Hop *hop, Partials *block) except -1 nogil:
         cdef int f

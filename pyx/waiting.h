@@ -1,0 +1,47 @@
+/* Rows that an index takes later, in time order: a queue whose columns lie in one array. */
+#ifndef WINDJOIN_WAITING_H
+#define WINDJOIN_WAITING_H
+#include "memory.h"
+#include "times.h"
+
+typedef struct {
+    int64_t *time, *value, *row;
+    int64_t head, tail, room;
+} Waiting;
+
+/* The time of the first row. */
+static inline int64_t waiting_from(const Waiting *all) {
+    return all->head < all->tail ? all->time[all->head] : INT64_MAX;
+}
+
+/* Whether rows follow those that wait in time order. */
+static inline int waiting_follow(const Waiting *all, const int64_t *time, int64_t n) {
+    return (all->head == all->tail || time[0] >= all->time[all->tail - 1]) && times_in_order(time, n);
+}
+
+/* Add rows that follow; 0: no memory.  Room doubles only if more than half of it is in use. */
+static inline int waiting_add(Waiting *all, int64_t n, const int64_t *value, const int64_t *time,
+                              const int64_t *row) {
+    int64_t used = all->tail - all->head;
+    if (all->tail + n > all->room) {
+        int64_t room = 2 * (used + n) > all->room ? 2 * (used + n) : all->room;
+        int64_t *fresh = new_array(3 * room);
+        if (!fresh) return 0;
+        int64_t *column[] = {all->time, all->value, all->row};
+        for (int k = 0; used && k < 3; k++)
+            memcpy(fresh + k * room, column[k] + all->head, (size_t)used * sizeof(int64_t));
+        free(all->time);
+        *all = (Waiting){fresh, fresh + room, fresh + 2 * room, 0, used, room};
+    }
+    memcpy(all->time + all->tail, time, (size_t)n * sizeof(int64_t));
+    memcpy(all->value + all->tail, value, (size_t)n * sizeof(int64_t));
+    memcpy(all->row + all->tail, row, (size_t)n * sizeof(int64_t));
+    all->tail += n;
+    return 1;
+}
+
+static inline void waiting_drop(Waiting *all, int64_t n) {
+    all->head += n;
+    if (all->head == all->tail) all->head = all->tail = 0;
+}
+#endif
