@@ -92,7 +92,8 @@ cdef class Feed:
     cdef bint take_arrays(self, time, list columns, list keys, list wides) except -1
     cdef bint take(self, const Arrived *rows, list wides) except -1
     cdef int _carry_blocks(self, const Arrived *rows, int64_t first) except -1 nogil
-    cdef int _carry_stretch(self, const Arrived *rows, int64_t first) except -1 nogil
+    cdef int _carry_stretches(self, const Arrived *rows, int64_t first) except -1
+    cdef int _carry_any(self, const Arrived *rows, int64_t first, list wides) except -1
     cdef int _come_to(self, int64_t time) except -1
     cdef int _carry_by_code(self, const Arrived *rows, int64_t first) except -1 nogil
     cdef int _carry_by_value(self, const Arrived *rows, int64_t first) except -1 nogil

@@ -213,18 +213,10 @@ cdef class Feed:
             return False
         if first + n - own.extent.head > own.time.capacity:
             own.rows.make_room(n)
-        if not self.by_code and not self.by_value:
-            if n > self.room:
-                self._need_room(n)
+        if n <= STRETCH or wides:
             self._carry(rows, first, wides)
         else:
-            if self.room < BLOCK:
-                self._need_room(BLOCK)
-            if n <= RELEASE_ABOVE:
-                self._carry_blocks(rows, first)
-            else:
-                with nogil:
-                    self._carry_blocks(rows, first)
+            self._carry_stretches(rows, first)
         own.extent.note()
         own.counts.rows_in += n
         self.results += self.out.used
@@ -235,35 +227,44 @@ cdef class Feed:
             self.care()
         return True
 
-    cdef int _carry_blocks(self, const Arrived *rows, int64_t first) except -1 nogil:
-        """Many rows stretch by stretch: what others hold for the next one stays in near caches."""
-        cdef Arrived stretch
+    cdef int _carry_stretches(self, const Arrived *rows, int64_t first) except -1:
+        """Many rows, some at a time: what others hold for the next of them stays in near caches."""
+        cdef Arrived some
         cdef int64_t at = 0
-        if rows.n <= STRETCH:
-            return self._carry_stretch(rows, first)
+        cdef int k
         while at < rows.n:
-            stretch.n = min(rows.n - at, <int64_t>STRETCH)
-            stretch.time = rows.time + at
-            if self.by_code:
-                stretch.key[0] = rows.key[0] + at
-            else:
-                stretch.column[0] = rows.column[0] + at
-            self._carry_stretch(&stretch, first + at)
-            at += stretch.n
-            with gil:
-                self._come_to(rows.time[at - 1])
+            some.n = min(rows.n - at, <int64_t>STRETCH)
+            some.time = rows.time + at
+            for k in range(self.own.n_columns):
+                some.column[k] = rows.column[k] + at
+            for k in range(self.own.n_keys):
+                some.key[k] = rows.key[k] + at
+            self._carry(&some, first + at, [])
+            at += some.n
+            self._come_to(rows.time[at - 1])
         return 0
-
-    cdef int _carry_stretch(self, const Arrived *rows, int64_t first) except -1 nogil:
-        if self.by_code:
-            return self._carry_by_code(rows, first)
-        return self._carry_by_value(rows, first)
 
     cdef int _come_to(self, int64_t time) except -1:
         """The stream has rows up to ``time``."""
         cdef Clock clock = <Clock>self.clocks[self.number]
         clock.newest = max(clock.newest, time)
         return self._expire()
+
+    cdef int _carry(self, const Arrived *rows, int64_t first, list wides) except -1:
+        """Join and keep rows."""
+        if not self.by_code and not self.by_value:
+            return self._carry_any(rows, first, wides)
+        if self.room < BLOCK:
+            self._need_room(BLOCK)
+        if rows.n <= RELEASE_ABOVE:
+            return self._carry_blocks(rows, first)
+        with nogil:
+            return self._carry_blocks(rows, first)
+
+    cdef int _carry_blocks(self, const Arrived *rows, int64_t first) except -1 nogil:
+        if self.by_code:
+            return self._carry_by_code(rows, first)
+        return self._carry_by_value(rows, first)
 
     cdef int _carry_by_code(self, const Arrived *rows, int64_t first) except -1 nogil:
         """Join and keep rows of which time and one key are all there is."""
@@ -309,8 +310,10 @@ cdef class Feed:
             first += n
         return 0
 
-    cdef int _carry(self, const Arrived *rows, int64_t first, list wides) except -1:
-        """Join and keep any rows."""
+    cdef int _carry_any(self, const Arrived *rows, int64_t first, list wides) except -1:
+        """The same whatever their columns."""
+        if rows.n > self.room:
+            self._need_room(rows.n)
         self._encode(rows)
         self._store(rows, first)
         stored = self._store_wides(first, wides) if wides else wides
