@@ -16,10 +16,11 @@ from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows, SetColumn
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.kernels.window import LONG_AGO, Arrivals, Window
 from windjoin.pyx.column import judge
-from windjoin.pyx.feed import Clock, Counts, Feed, Store
+from windjoin.pyx.feed import Feed
 from windjoin.pyx.keys import KeySpace
 from windjoin.pyx.output import Output
 from windjoin.pyx.pipeline import Pipeline
+from windjoin.pyx.store import Clock, Counts, Store
 
 SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
 

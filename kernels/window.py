@@ -13,8 +13,8 @@ from windjoin.kernels.records import Records, WideRings
 from windjoin.kernels.side import ROW_NUMBER, Codes, Side
 from windjoin.kernels.spec import F64, I64, StreamSpec
 from windjoin.pyx.column import ColumnView, Ring
-from windjoin.pyx.feed import Extent
 from windjoin.pyx.records import mark_codes
+from windjoin.pyx.store import Extent
 
 if TYPE_CHECKING:
     from windjoin.kernels.access import Access
