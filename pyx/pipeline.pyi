@@ -10,8 +10,6 @@ from windjoin.pyx.keys import KeySpace
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output, Runner
 
-OPERATIONS: dict[str, int]
-
 @disjoint_base
 class Pipeline(Runner):
     on_pulse: Callable[[int], object] | None

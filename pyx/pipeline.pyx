@@ -3,105 +3,45 @@
 Partial results never pile up: a block is carried to the end of the order before the next is begun.
 Unchecked: enter through ``kernels.hops``.
 """
-from cpython.exc cimport PyErr_CheckSignals
-from cpython.ref cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-import numpy as np
-
 from windjoin.pyx.column cimport ColumnView
+from windjoin.pyx.filters cimport (
+    MOST_OPERANDS, Comparison, Filters, Partials, gather_operand, set_comparison, take_rows,
+)
 from windjoin.pyx.index cimport (
-    SLACK, Aim, Asker, Column, Cursor, Index, Keep, PairFilter, Pairs, Probe, Serve,
-    add_saturated, out_of_memory,
+    SLACK, Aim, Asker, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory,
 )
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
 from windjoin.pyx.output cimport Output, Runner
+from windjoin.pyx.pulse cimport Pulse
 
 
 cdef extern from "pipeline.h" nogil:
     const int MOST_STREAMS
-    const int LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, NOT_EQUAL, BETWEEN
-    const int EQUAL_CODE, NOT_EQUAL_CODE
-    ctypedef struct Partials:
-        int64_t n
-        int64_t *row[16]
-        int64_t *latest
-        int64_t *deadline
-    ctypedef struct Comparison:
-        int operation
-        int real
-        int bound_stream
-        const Column *bound
-        const Column *target
-        double real_low
-        double real_high
-    void set_bounds(
-        Comparison *c, int64_t low_high, uint64_t low_low, int64_t high_high, uint64_t high_low
-    )
     void bounds(const Partials *block, int64_t window, int before, int64_t *lo, int64_t *hi)
     void gather_codes(const Column *column, const int64_t *row, int64_t n, int32_t *out)
     void value_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
     void narrow_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
-    void keep_comparison(const Comparison *c, const Partials *block, Pairs *pairs)
-    void keep_mask(const uint8_t *mask, Pairs *pairs)
     void keep_outside(
         const Column *time, const int64_t *start, const int64_t *last, int64_t n, Pairs *pairs
     )
-    void gather_operand(
-        const Column *column, const int64_t *row, const int32_t *via, int64_t n, int64_t *out
-    )
     void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
-    void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out)
 
 cdef extern from "times.h" nogil:
     void times_windows(
         const int64_t *time, int64_t n, int64_t before, int64_t after, int64_t *lo, int64_t *hi
     )
 
-cdef extern from "clock.h" nogil:
-    const int64_t PULSE_NANOSECONDS
-    int64_t clock_nanoseconds()
-
-ctypedef void (*Function)(
-    int64_t n, int64_t stride, const void *ints, const void *reals, uint8_t *out
-) noexcept nogil
-
 cdef enum:
     MOST_CODES = 8
-    MOST_OPERANDS = 32
     MOST_CONDITIONS = 16
-    CALLS_PER_LOOK = 256
     ROWS_AT_HAND = 256  # their bounds stay in the nearest cache until they are asked for
     ROWS_AIMED = 1024  # of an index that aims: each block begins with searches
     LOOK_EVERY = 4096  # rows
-
-cdef enum FilterKind:
-    COMPARISON
-    FUNCTION
-    CALLBACK
-    PAIRS
-
-OPERATIONS = {
-    "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL, "!=": NOT_EQUAL,
-    "between": BETWEEN, "== code": EQUAL_CODE, "!= code": NOT_EQUAL_CODE,
-}
-
-cdef struct Filter:
-    FilterKind kind
-    Comparison comparison
-    Function function
-    int n_operands
-    int operand_stream[MOST_OPERANDS]
-    const Column *operand[MOST_OPERANDS]
-    Keep keep
-    void *state
-    int stream
-    PyObject *callback  # (evaluate, streams), kept alive by the pipeline
-    int64_t seen
-    int64_t kept
 
 cdef struct Hop:
     int stream
@@ -129,8 +69,8 @@ cdef struct Hop:
     const Column *code[MOST_CODES]
     Entry **pair_table[MOST_CODES]
     uint64_t *pair_wrap[MOST_CODES]
+    int first_filter
     int n_filters
-    Filter *filters
     int64_t *lo
     int64_t *hi
     int64_t *from_
@@ -175,11 +115,9 @@ cdef class Pipeline(Runner):
     cdef list _bound  # streams of the start rows
     cdef int n_bound
     cdef dict _voids  # by hop, the stretches that its candidates must not lie in
+    cdef Filters filters  # of the hops
+    cdef Pulse pulse
     cdef Output out
-    cdef int64_t next_pulse
-    cdef public object on_pulse  # called now and then with the start rows done so far
-    cdef public bint stopped
-    cdef readonly int64_t started
 
     def __cinit__(self, int stream, ColumnView time, int64_t window, int64_t block):
         self.stream = stream
@@ -196,6 +134,8 @@ cdef class Pipeline(Runner):
         self._bound = [stream]
         self.n_bound = 1
         self._voids = {}
+        self.pulse = Pulse()
+        self.filters = Filters(self.pulse)
         self.start_codes = <int32_t *>_room(block, 4)
         self.start.row[stream] = <int64_t *>_room(block, 8)
         self.start.latest = <int64_t *>_room(block, 8)
@@ -249,7 +189,7 @@ cdef class Pipeline(Runner):
             hop.waiting = &index.waiting
         self._indexes.append(index)
         self._first_index = self._indexes[0]
-        self._alive.append((index, codes, spaces, ranges, operands, asker, filters, time))
+        self._alive.append((index, codes, spaces, ranges, operands, asker, time))
         hop.before = before
         hop.time = &time.column if time is not None else NULL
         if asker is not None:
@@ -266,8 +206,11 @@ cdef class Pipeline(Runner):
         hop.n_ranges = len(ranges)
         for k in range(hop.n_ranges):
             hop.range_value[k] = ranges[k][0]
-            _set_comparison(&hop.range[k], ranges[k][1])
-        self._add_filters(hop, filters)
+            set_comparison(&hop.range[k], ranges[k][1])
+        hop.first_filter = self.filters.n
+        hop.n_filters = len(filters)
+        for one in filters:
+            self.filters.add(stream, one)
         hop.lo = <int64_t *>_room(self.block, 8)
         hop.hi = <int64_t *>_room(self.block, 8)
         values = hop.range_value[hop.n_ranges - 1] + 1 if hop.n_ranges else 0
@@ -287,6 +230,29 @@ cdef class Pipeline(Runner):
             self._carry_on(self.hops + self.n_hops - 2)
 
     @property
+    def on_pulse(self):
+        """Called now and then with the start rows done so far; None: nobody wants to know."""
+        return self.pulse.on_pulse
+
+    @on_pulse.setter
+    def on_pulse(self, call):
+        self.pulse.on_pulse = call
+
+    @property
+    def stopped(self):
+        """Whether the run is to end with an error as soon as it looks up."""
+        return self.pulse.stopped
+
+    @stopped.setter
+    def stopped(self, bint stopped):
+        self.pulse.stopped = stopped
+
+    @property
+    def started(self):
+        """Start rows done so far."""
+        return self.pulse.started
+
+    @property
     def nbytes(self):
         """Bytes of the blocks of all hops, about."""
         asking = sum(asker.nbytes for asker in self._askers)
@@ -302,35 +268,6 @@ cdef class Pipeline(Runner):
             hop.found.row[h] = <int64_t *>_room(self.block, 8)
         for h in range(self.n_hops - 1):
             hop.found.row[self.hops[h].stream] = <int64_t *>_room(self.block, 8)
-        return 0
-
-    cdef int _add_filters(self, Hop *hop, filters) except -1:
-        cdef Filter *place
-        cdef int k
-        hop.filters = <Filter *>_room(len(filters), sizeof(Filter))
-        memset(hop.filters, 0, (len(filters) + SLACK) * sizeof(Filter))
-        for kind, *parts in filters:
-            place = hop.filters + hop.n_filters
-            hop.n_filters += 1
-            if kind == "compare":
-                place.kind = COMPARISON
-                _set_comparison(&place.comparison, parts)
-            elif kind == "function":
-                place.kind = FUNCTION
-                place.function = <Function><size_t>parts[0]
-                place.n_operands = len(parts[1])
-                for k in range(place.n_operands):
-                    place.operand_stream[k] = parts[1][k][0]
-                    place.operand[k] = &(<ColumnView?>parts[1][k][1]).column
-            elif kind == "pairs":
-                place.kind = PAIRS
-                place.stream = parts[0]
-                place.keep = (<PairFilter?>parts[1]).keep
-                place.state = (<PairFilter>parts[1]).filter
-            else:
-                place.kind = CALLBACK
-                self._alive.append(parts)
-                place.callback = <PyObject *>parts
         return 0
 
     def run_range(self, int64_t first, int64_t last, Output out):
@@ -416,10 +353,9 @@ cdef class Pipeline(Runner):
                 "asked": self.hops[h].asked,
                 "proposed": self.hops[h].proposed,
                 "kept": self.hops[h].kept,
-                "filters": [
-                    (self.hops[h].filters[f].seen, self.hops[h].filters[f].kept)
-                    for f in range(self.hops[h].n_filters)
-                ],
+                "filters": self.filters.measured(
+                    self.hops[h].first_filter, self.hops[h].first_filter + self.hops[h].n_filters
+                ),
             }
             for h in range(self.n_hops)
         ]
@@ -516,12 +452,12 @@ cdef class Pipeline(Runner):
             probe.code = code + at
             memset(&cursor, 0, sizeof(Cursor))
             while not self._serve_output(hop, &self.start, &probe, &cursor):
-                self._look_up()
+                self.pulse.look_up()
             at += few
             hop.asked += few
-            self.started += few
-            if self.started % LOOK_EVERY < few:
-                self._look_up()
+            self.pulse.started += few
+            if self.pulse.started % LOOK_EVERY < few:
+                self.pulse.look_up()
         return 0
 
     cdef int _run(self) except -1 nogil:
@@ -535,7 +471,7 @@ cdef class Pipeline(Runner):
 
     cdef int _hop_on(self) except -1 nogil:
         self._hop(0, &self.start)
-        self.started += self.start.n
+        self.pulse.started += self.start.n
         return 0
 
     cdef int _hop(self, int number, Partials *block) except -1 nogil:
@@ -552,7 +488,7 @@ cdef class Pipeline(Runner):
                 done = self._serve_output(hop, block, &probe, &cursor)
             else:
                 done = self._serve_block(number, block, &probe, &cursor)
-            self._look_up()
+            self.pulse.look_up()
         return 0
 
     cdef int _serve_output(
@@ -584,7 +520,12 @@ cdef class Pipeline(Runner):
         hop.pairs.n = 0
         done = hop.serve(hop.index, probe, cursor, &hop.pairs)
         hop.proposed += hop.pairs.n
-        self._filter(hop, block)
+        if hop.n_voids:
+            keep_outside(hop.time, hop.void_start, hop.void_last, hop.n_voids, &hop.pairs)
+        if hop.n_filters:
+            self.filters.keep(
+                hop.first_filter, hop.first_filter + hop.n_filters, block, &hop.pairs
+            )
         hop.kept += hop.pairs.n
         if hop.pairs.n and number + 1 == self.n_hops:
             self.out.reserve(hop.pairs.n)
@@ -659,70 +600,6 @@ cdef class Pipeline(Runner):
             index.reach(last)
         return 0
 
-    cdef int _filter(self, Hop *hop, Partials *block) except -1 nogil:
-        cdef int f
-        cdef Filter *one
-        if hop.n_voids:
-            keep_outside(hop.time, hop.void_start, hop.void_last, hop.n_voids, &hop.pairs)
-        for f in range(hop.n_filters):
-            if hop.pairs.n == 0:
-                break
-            one = hop.filters + f
-            one.seen += hop.pairs.n
-            if one.kind == COMPARISON:
-                keep_comparison(&one.comparison, block, &hop.pairs)
-            elif one.kind == FUNCTION:
-                self._call_function(one, hop, block)
-            elif one.kind == PAIRS:
-                one.keep(one.state, block.row[one.stream], &hop.pairs)
-            else:
-                with gil:
-                    self._call_back(one, hop, block)
-            one.kept += hop.pairs.n
-        return 0
-
-    cdef int _call_function(self, Filter *one, Hop *hop, Partials *block) except -1 nogil:
-        cdef int64_t n = hop.pairs.n, at = 0, few
-        cdef int k, s
-        cdef int64_t *operands = <int64_t *>malloc(n * (8 * one.n_operands + 1))
-        if operands == NULL:
-            out_of_memory(b"calls of a function", n)
-        cdef uint8_t *mask = <uint8_t *>(operands + n * one.n_operands)
-        for k in range(one.n_operands):
-            s = one.operand_stream[k]
-            if s == hop.stream:
-                gather_operand(one.operand[k], hop.pairs.row, NULL, n, operands + k * n)
-            else:
-                gather_operand(one.operand[k], block.row[s], hop.pairs.probe, n, operands + k * n)
-        try:
-            while at < n:  # a few at a time: a function may be slow
-                few = min(<int64_t>CALLS_PER_LOOK, n - at)
-                one.function(few, n, operands + at, operands + at, mask + at)
-                at += few
-                self._look_up()
-            keep_mask(mask, &hop.pairs)
-        finally:
-            free(operands)
-        return 0
-
-    cdef int _call_back(self, Filter *one, Hop *hop, Partials *block) except -1:
-        cdef int64_t n = hop.pairs.n
-        cdef int64_t[::1] view
-        cdef const uint8_t[::1] mask
-        cdef int s
-        evaluate, streams = <object>one.callback
-        rows = {}
-        for s in streams:
-            rows[s] = np.empty(n, np.int64)
-            view = rows[s]
-            if s == hop.stream:
-                memcpy(&view[0], hop.pairs.row, n * sizeof(int64_t))
-            else:
-                take_rows(block.row[s], hop.pairs.probe, n, &view[0])
-        mask = np.ascontiguousarray(evaluate(rows), np.bool_).view(np.uint8)
-        keep_mask(&mask[0], &hop.pairs)
-        return 0
-
     cdef void _emit_bound(self, Partials *block, Pairs *pairs) noexcept nogil:
         """The members of new results that were bound before the last hop."""
         cdef int s
@@ -739,35 +616,6 @@ cdef class Pipeline(Runner):
                 take_rows(block.row[s], hop.pairs.probe, hop.pairs.n, hop.found.row[s])
         memcpy(hop.found.row[hop.stream], hop.pairs.row, hop.pairs.n * sizeof(int64_t))
 
-    cdef int _look_up(self) except -1 nogil:
-        """Now and then, let Ctrl-C, a stop and a progress bar have their moment."""
-        cdef int64_t now = clock_nanoseconds()
-        if now < self.next_pulse:
-            return 0
-        self.next_pulse = now + PULSE_NANOSECONDS
-        with gil:
-            PyErr_CheckSignals()
-            if self.stopped:
-                raise KeyboardInterrupt("the join was stopped")
-            if self.on_pulse is not None:
-                self.on_pulse(self.started)
-        return 0
-
-
-cdef int _set_comparison(Comparison *c, parts) except -1:
-    operation, real, bound, target, low, high = parts
-    c.operation = OPERATIONS[operation]
-    c.real = real
-    c.bound_stream = bound[0]
-    c.bound = &(<ColumnView?>bound[1]).column
-    c.target = &(<ColumnView?>target).column if target is not None else NULL
-    if real:
-        c.real_low, c.real_high = low, high
-    else:
-        word = (1 << 64) - 1
-        set_bounds(c, low >> 64, low & word, high >> 64, high & word)
-    return 0
-
 
 cdef void _free_partials(Partials *partials) noexcept nogil:
     cdef int s
@@ -779,7 +627,6 @@ cdef void _free_partials(Partials *partials) noexcept nogil:
 
 cdef void _free_hop(Hop *hop) noexcept nogil:
     _free_partials(&hop.found)
-    free(hop.filters)
     free(hop.lo)
     free(hop.hi)
     free(hop.from_)
