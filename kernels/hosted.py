@@ -13,7 +13,7 @@ from windjoin.kernels.hops import pipeline_of_latest
 from windjoin.kernels.order import hops_from
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.kernels.statistics import Statistics
-from windjoin.kernels.window import Window
+from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.output import Output
 from windjoin.pyx.pipeline import Pipeline
 
@@ -30,6 +30,7 @@ class HostJoin:
     def __init__(self, spec: JoinSpec, windows: Sequence[Window], statistics: Statistics) -> None:
         self.spec = spec
         self.statistics = statistics
+        self._whole = list(windows)  # of all hosts
         self.windows = [window.twin() for window in windows]
         self.stopped = False
         self._pipelines: dict[Way, Pipeline] = {}
@@ -54,8 +55,7 @@ class HostJoin:
 
     def store(self, stream: int, rows: I64) -> None:
         """Hold more rows, given in time order."""
-        window = self.windows[stream]
-        window.insert(window.stored(rows))
+        self.windows[stream].insert(self._stored(stream, rows))
 
     def hold(self, stream: int, rows: I64) -> None:
         """Hold these rows, in time order, and no others."""
@@ -63,10 +63,15 @@ class HostJoin:
         fresh = window.twin()
         for access in window.accesses:
             fresh.serve(access)
-        fresh.insert(fresh.stored(rows))
+        fresh.insert(self._stored(stream, rows))
         self.windows[stream] = fresh
         self._measured = self.comparisons
         self._pipelines.clear()
+
+    def _stored(self, stream: int, rows: I64) -> Arrivals:
+        """Rows as indexes take them; expired ones travel too, but may have left the rings."""
+        whole = self._whole[stream]
+        return whole.stored(rows[rows >= whole.head])
 
     def forget(self, stream: int, horizon: int) -> None:
         """Rows with time < ``horizon`` are not asked for any more."""
@@ -122,7 +127,7 @@ class HostJoin:
             window = self.windows[step.stream]
             if step.access.identity not in window.indexes:
                 window.serve(step.access)
-                arrivals = window.stored(held(step.stream))
+                arrivals = self._stored(step.stream, held(step.stream))
                 index = window.indexes[step.access.identity]
                 index.insert(step.access.values(window, arrivals), arrivals.time, arrivals.rows)
         self._targets[way] = tuple(step.stream for step in order.steps)

@@ -1,7 +1,7 @@
 """Band index: a grid of cells over the values, an equality index over the cells.
 
-Rows later than anything asked for wait beside it: where streams are pushed in large parts, the
-index holds no more than one part of a stream needs of the other at a time, and stays small.
+Rows later than any time that was asked for wait beside it, so that it stays small where streams
+come in large parts, each ahead of the other in turn.
 
 Unchecked: enter through ``kernels.band``.
 """
@@ -35,6 +35,7 @@ cdef extern from "waiting.h" nogil:
         Waiting *all, int64_t n, const int64_t *value, const int64_t *time, const int64_t *row
     )
     void waiting_drop(Waiting *all, int64_t n)
+    void waiting_look(Waiting *all)
     bint times_in_order(const int64_t *time, int64_t n)
     int64_t times_expired(const int64_t *time, int64_t n, int64_t horizon)
 
@@ -89,12 +90,12 @@ cdef class ValueCells(Index):
     ) except -1 nogil:
         cdef int64_t now = n
         if time[n - 1] < self.rows.horizon and times_in_order(time, n):
-            return 0
-        if time[n - 1] > self.asked and waiting_follow(&self.later, time, n):
-            now = self._before(time, n, self.asked)
+            return 0  # all have expired: they need no cells
+        if time[n - 1] > self.asked_until and waiting_follow(&self.later, time, n):
+            now = self._before(time, n, self.asked_until)
             if not waiting_add(&self.later, n - now, value + now, time + now, row + now):
                 out_of_memory(b"rows of a band index", n - now)
-            self.waiting = waiting_from(&self.later)
+            self.waiting_from = waiting_from(&self.later)
         return self._put_now(now, value, time, row)
 
     cdef int64_t _before(self, const int64_t *time, int64_t n, int64_t last) noexcept nogil:
@@ -103,11 +104,11 @@ cdef class ValueCells(Index):
 
     cdef int reach(self, int64_t time) except -1 nogil:
         cdef Waiting *later = &self.later
-        cdef int64_t n = self._before(later.time + later.head, later.tail - later.head, time)
-        self._put_now(n, later.value + later.head, later.time + later.head, later.row + later.head)
-        waiting_drop(later, n)
-        self.waiting = waiting_from(later)
-        return 0
+        cdef int64_t head = later.head
+        cdef int64_t n = self._before(later.time + head, later.tail - head, time)
+        waiting_drop(later, n)  # they stay where they are until others are added
+        self.waiting_from = waiting_from(later)
+        return self._put_now(n, later.value + head, later.time + head, later.row + head)
 
     cdef int _put_now(
         self, int64_t n, const int64_t *value, const int64_t *time, const int64_t *row
@@ -135,10 +136,11 @@ cdef class ValueCells(Index):
         waiting_drop(&self.later, times_expired(
             self.later.time + self.later.head, self.later.tail - self.later.head, horizon
         ))
-        self.waiting = waiting_from(&self.later)
+        self.waiting_from = waiting_from(&self.later)
 
     def sweep(self):
-        """Forget empty cells."""
+        """Forget empty cells, and room that nobody waits in."""
+        waiting_look(&self.later)
         self.space.sweep(self.rows.sweep())
 
     @property

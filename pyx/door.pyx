@@ -12,7 +12,8 @@ cimport numpy as cnp
 
 from sys import intern
 
-from windjoin.pyx.feed cimport RELEASE_ABOVE, Arrived, Feed
+from windjoin.pyx.feed cimport Arrived, Feed
+from windjoin.pyx.index cimport RELEASE_ABOVE
 from windjoin.pyx.store cimport MOST_COLUMNS
 
 cnp.import_array()

@@ -6,9 +6,6 @@ from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.output cimport Output, Runner
 from windjoin.pyx.store cimport MOST_COLUMNS, Store
 
-cdef enum:
-    RELEASE_ABOVE = 64  # rows; the GIL is not given back for so few
-
 
 cdef struct Arrived:
     int64_t n

@@ -10,7 +10,9 @@ from libc.stdlib cimport free, realloc
 cimport numpy as cnp
 
 from windjoin.pyx.column cimport Ring
-from windjoin.pyx.index cimport SLACK, Index, out_of_memory, sortable_bits, subtract_saturated
+from windjoin.pyx.index cimport (
+    RELEASE_ABOVE, SLACK, Index, out_of_memory, sortable_bits, subtract_saturated,
+)
 from windjoin.pyx.keys cimport KeySpace
 from windjoin.pyx.records import array_rows, set_rows, vector_rows
 from windjoin.pyx.store cimport COLUMN, KEYS, WIDE, Clock, Store

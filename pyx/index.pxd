@@ -39,6 +39,10 @@ cdef extern from "hop.h" nogil:
     int64_t subtract_saturated(int64_t a, int64_t b)
 
 
+cdef enum:
+    RELEASE_ABOVE = 64  # rows; the GIL is not given back for so few
+
+
 cdef class Index:
     cdef Serve serve
     cdef Aim aim
@@ -46,8 +50,8 @@ cdef class Index:
     cdef bint puts
     cdef void *state
     cdef bint waits
-    cdef int64_t asked
-    cdef int64_t waiting
+    cdef int64_t asked_until
+    cdef int64_t waiting_from
     cdef int put(
         self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
         const int64_t *row,

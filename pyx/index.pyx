@@ -16,13 +16,14 @@ cdef class Index:
     fill ``Pairs.bound``; ``puts``, if it has ``put`` and ``forget``, short ways of ``insert`` and
     ``expire``.  ``fetch`` is told what will be put soon.
 
-    One that ``waits`` need not take rows before they are asked for: who asks it sets ``asked``, the
-    latest time ever asked for, and calls ``reach`` if that is not before ``waiting``.
+    One that ``waits`` need not take rows before they are asked for: who asks it sets
+    ``asked_until``, the latest time ever asked for, and calls ``reach`` if that is not before
+    ``waiting_from``, the earliest of those that wait.
     """
 
     def __cinit__(self):
-        self.asked = INT64_MIN
-        self.waiting = INT64_MAX
+        self.asked_until = INT64_MIN
+        self.waiting_from = INT64_MAX
 
     @property
     def nbytes(self):

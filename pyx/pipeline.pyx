@@ -12,7 +12,8 @@ from windjoin.pyx.filters cimport (
     MOST_OPERANDS, Comparison, Filters, Partials, gather_operand, set_comparison, take_rows,
 )
 from windjoin.pyx.index cimport (
-    SLACK, Aim, Asker, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated, out_of_memory,
+    RELEASE_ABOVE, SLACK, Aim, Asker, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated,
+    out_of_memory,
 )
 from windjoin.pyx.keys cimport Entry, KeySpace, find_integer
 from windjoin.pyx.lists cimport KeyLists, List
@@ -49,8 +50,8 @@ cdef struct Hop:
     Serve serve
     Aim aim
     bint binds
-    int64_t *reached  # of an index that waits: its `asked` and `waiting`
-    const int64_t *waiting
+    int64_t *asked_until  # those of an index that waits
+    const int64_t *waiting_from
     void *index
     int n_ranges
     int range_value[MOST_CONDITIONS]  # which value of the index it bounds
@@ -185,8 +186,8 @@ cdef class Pipeline(Runner):
         hop.binds = index.binds
         hop.index = index.state
         if index.waits:
-            hop.reached = &index.asked
-            hop.waiting = &index.waiting
+            hop.asked_until = &index.asked_until
+            hop.waiting_from = &index.waiting_from
         self._indexes.append(index)
         self._first_index = self._indexes[0]
         self._alive.append((index, codes, spaces, ranges, operands, asker, time))
@@ -481,7 +482,7 @@ cdef class Pipeline(Runner):
         cdef bint done = False
         memset(&cursor, 0, sizeof(Cursor))
         self._ask(hop, block, &probe)
-        if hop.reached != NULL:
+        if hop.asked_until != NULL:
             self._reach(number, block.n)
         while not done:
             if number + 1 == self.n_hops and hop.n_filters == 0 and hop.n_voids == 0:
@@ -585,20 +586,21 @@ cdef class Pipeline(Runner):
     cdef int _reach(self, int number, int64_t n) except -1 nogil:
         """An index takes the rows that have been waiting for this."""
         cdef Hop *hop = self.hops + number
-        cdef int64_t last = hop.reached[0], i
+        cdef int64_t last = hop.asked_until[0], i
         for i in range(n):
             last = max(last, hop.hi[i])
-        hop.reached[0] = last
-        if last >= hop.waiting[0]:
+        hop.asked_until[0] = last
+        if last >= hop.waiting_from[0]:
             with gil:
                 self._let_in(number, last)
         return 0
 
     cdef int _let_in(self, int number, int64_t last) except -1:
         cdef Index index = self._indexes[number]
+        if self.start.n <= RELEASE_ABOVE:
+            return index.reach(last)
         with nogil:
-            index.reach(last)
-        return 0
+            return index.reach(last)
 
     cdef void _emit_bound(self, Partials *block, Pairs *pairs) noexcept nogil:
         """The members of new results that were bound before the last hop."""

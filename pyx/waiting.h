@@ -7,6 +7,7 @@
 typedef struct {
     int64_t *time, *value, *row;
     int64_t head, tail, room;
+    int64_t most[2]; /* rows at a time, before and since the last look at the room */
 } Waiting;
 
 /* The time of the first row. */
@@ -31,13 +32,30 @@ static inline int waiting_add(Waiting *all, int64_t n, const int64_t *value, con
         for (int k = 0; used && k < 3; k++)
             memcpy(fresh + k * room, column[k] + all->head, (size_t)used * sizeof(int64_t));
         free(all->time);
-        *all = (Waiting){fresh, fresh + room, fresh + 2 * room, 0, used, room};
+        all->time = fresh;
+        all->value = fresh + room;
+        all->row = fresh + 2 * room;
+        all->head = 0;
+        all->tail = used;
+        all->room = room;
     }
     memcpy(all->time + all->tail, time, (size_t)n * sizeof(int64_t));
     memcpy(all->value + all->tail, value, (size_t)n * sizeof(int64_t));
     memcpy(all->row + all->tail, row, (size_t)n * sizeof(int64_t));
     all->tail += n;
+    if (used + n > all->most[1]) all->most[1] = used + n;
     return 1;
+}
+
+/* Give back the room if nobody waits and few have, at two looks one after the other. */
+static inline void waiting_look(Waiting *all) {
+    int64_t most = all->most[0] > all->most[1] ? all->most[0] : all->most[1];
+    if (all->head == all->tail && all->room > 8 * most) {
+        free(all->time);
+        *all = (Waiting){0};
+    }
+    all->most[0] = all->most[1];
+    all->most[1] = all->tail - all->head;
 }
 
 static inline void waiting_drop(Waiting *all, int64_t n) {

@@ -59,6 +59,13 @@ def test_messages_stay_below_what_spark_can_move() -> None:
         cut([gigabyte, gigabyte], 8192)
 
 
+def test_limits_are_positive_and_keep_numbers_aligned() -> None:
+    with pytest.raises(wj.QueryError, match=r"Limits: block_rows=0; give 1 or more"):
+        Limits(block_rows=0)
+    with pytest.raises(wj.QueryError, match=r"Limits: piece_bytes=12; give a multiple of 8, so"):
+        Limits(piece_bytes=12)
+
+
 def test_nearest_is_refused() -> None:
     schema = pa.schema([("ts", pa.int64()), ("v", pa.list_(pa.float64()))])
     a, b = (wj.stream(name, time="ts", window=5) for name in "ab")

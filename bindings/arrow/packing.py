@@ -28,7 +28,7 @@ def pack(
     """Turn rows into routed segments (batches of `SEGMENTS`).
 
     ``streams``: the numbers of the streams that these rows are (several for a self-join).
-    ``partition``: a number that no other concurrent call has; it makes segments' numbers unique.
+    ``partition``: a number that no other call for these streams has; it tells segments apart.
     ``report``: called once at the end, for each stream with what was counted.
     ``host``: of all segments make only those of this host.
     """

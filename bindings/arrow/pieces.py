@@ -9,6 +9,7 @@ one after the other lie in one stretch of memory, so putting a message together 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,33 +49,43 @@ def cut(messages: Sequence[pa.Buffer], size: int) -> Pieces:
     return Pieces(message, piece, counts[message], column)
 
 
+class Head(NamedTuple):
+    """What the first piece says about its message."""
+
+    host: int
+    stream: int
+    start: int
+    form: bytes
+
+
 class Mender:
     """Puts messages together, those that end in a later batch as well."""
 
     def __init__(self) -> None:
-        self._begun: dict[int, dict[int, tuple[int, pa.Buffer]]] = {}  # by number, by piece
+        self._begun: dict[tuple[int, int], _Begun] = {}  # by stream and number
 
-    def messages(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Buffer]]:
-        """The messages that are complete, each with the row of its last piece."""
-        sequence, piece, pieces = (
-            batch.column(name).to_numpy() for name in ("sequence", "piece", "pieces")
+    def messages(self, batch: pa.RecordBatch) -> Iterator[tuple[Head, pa.Buffer]]:
+        """The messages that are complete with this batch."""
+        stream, sequence, piece, pieces = (
+            batch.column(name).to_numpy() for name in ("stream", "sequence", "piece", "pieces")
         )
         offsets, data = _bytes(batch.column("payload"))
-        if not len(batch):
-            return
-        follows = (np.diff(sequence) == 1) & (np.diff(piece) == 1)
+        follows = (np.diff(sequence) == 1) & (np.diff(piece) == 1) & (np.diff(stream) == 0)
         borders = np.flatnonzero(~follows) + 1
-        for first, end in zip([0, *borders], [*borders, len(batch)], strict=True):
+        ends = [*borders, len(batch)] if len(batch) else []
+        for first, end in zip([0, *borders], ends, strict=False):
             own = data.slice(int(offsets[first]), int(offsets[end] - offsets[first]))
             if end - first == pieces[first]:
-                yield end - 1, own
+                yield _head(batch, first), own
                 continue
-            number = int(sequence[first] - piece[first])
-            begun = self._begun.setdefault(number, {})
-            begun[int(piece[first])] = (end - first, own)
-            if sum(count for count, _ in begun.values()) == pieces[first]:
-                joined = b"".join(own for _, (_, own) in sorted(self._begun.pop(number).items()))
-                yield end - 1, pa.py_buffer(joined)
+            message = int(stream[first]), int(sequence[first] - piece[first])
+            begun = self._begun.setdefault(message, _Begun(int(pieces[first])))
+            if piece[first] == 0:
+                begun.head = _head(batch, first)
+            begun.parts[int(piece[first])] = own
+            begun.missing -= end - first
+            if begun.head is not None and not begun.missing:
+                yield begun.head, self._begun.pop(message).whole()
 
     def finish(self) -> None:
         """Nothing may be left."""
@@ -83,6 +94,22 @@ class Mender:
                 f"{len(self._begun)} messages reached this host in part only; every row of the"
                 " exchange whose column 'host' is this one has to come here"
             )
+
+
+@dataclass
+class _Begun:
+    """A message of which some pieces are here."""
+
+    missing: int
+    head: Head | None = None
+    parts: dict[int, pa.Buffer] = field(default_factory=dict)  # by the first piece of each
+
+    def whole(self) -> pa.Buffer:
+        return pa.py_buffer(b"".join(self.parts[piece] for piece in sorted(self.parts)))
+
+
+def _head(batch: pa.RecordBatch, row: int) -> Head:
+    return Head(*(batch.column(name)[row].as_py() for name in Head._fields))
 
 
 def _bytes(payload: Any) -> tuple[I64, pa.Buffer]:

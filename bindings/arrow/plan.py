@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from windjoin.query import Query
 Strategy = Literal["single", "atr", "groups", "ctr", "psp"]
 ROW = "windjoin_row"  # identity of a row, where several streams are one table
 KEPT_BOUND = 16
+ALIGNED = 8  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,22 @@ class Limits:
     gather_rows: int = 1 << 16  # rows that are routed together
     gather_bytes: int = 16 << 20
     payload_bytes: int = 256 << 10  # of one segment
-    piece_bytes: int = 4 << 10  # of a segment in one row of the exchange; a multiple of 8
+    piece_bytes: int = 4 << 10  # of a segment in one row of the exchange
     message_bytes: int = 8 << 20  # of one batch of segments or of results
     block_rows: int = 1 << 18  # rows that are joined together
     block_bytes: int = 64 << 20
     results: int = 1 << 20  # row numbers of so many results are held at a time
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if value < 1:
+                raise QueryError(f"Limits: {limit.name}={value!r}; give 1 or more")
+        if self.piece_bytes % ALIGNED:
+            raise QueryError(
+                f"Limits: piece_bytes={self.piece_bytes!r}; give a multiple of {ALIGNED}, so that"
+                " numbers lie where processors want them"
+            )
 
 
 DEFAULT = Limits()

@@ -21,7 +21,7 @@ _FIELDS: list[Any] = [
     pa.field("sequence", pa.int64(), nullable=False),  # partition of the sender, and a number
     pa.field("piece", pa.int32(), nullable=False),  # of the message, from 0
     pa.field("pieces", pa.int32(), nullable=False),
-    pa.field("form", pa.binary(), nullable=False),  # which columns travel as narrow ones
+    pa.field("form", pa.binary(), nullable=False),  # which columns travel narrow; of piece 0
     pa.field("payload", pa.binary(), nullable=False),
 ]
 SEGMENTS = pa.schema(_FIELDS)
@@ -86,7 +86,7 @@ class SegmentWriter:
             numbers,
             cut_.piece,
             cut_.pieces,
-            [forms[message] for message in cut_.message],
+            [b"" if n else forms[m] for m, n in zip(cut_.message, cut_.piece, strict=True)],
         ]
         arrays = [arrow_array(c, f.type) for c, f in zip(columns, SEGMENTS, strict=False)]
         self.segments += len(hosts)
@@ -136,12 +136,10 @@ class SegmentReader:
 
     def read(self, batch: pa.RecordBatch) -> Iterator[Segment]:
         """The segments that are complete with this batch."""
-        columns = [batch.column(name) for name in ("host", "stream", "start", "form")]
-        for row, message in self._mender.messages(batch):
-            host, stream, start, form = (column[row].as_py() for column in columns)
-            schema = self.schemas[stream]
-            rows = pa.ipc.read_record_batch(message, narrow_schema(schema, form))
-            yield Segment(host, stream, start, widened(rows, form, schema))
+        for head, message in self._mender.messages(batch):
+            schema = self.schemas[head.stream]
+            rows = pa.ipc.read_record_batch(message, narrow_schema(schema, head.form))
+            yield Segment(head.host, head.stream, head.start, widened(rows, head.form, schema))
 
     def finish(self) -> None:
         """All segments must have been complete."""
