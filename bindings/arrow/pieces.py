@@ -66,14 +66,15 @@ class Mender:
 
     def messages(self, batch: pa.RecordBatch) -> Iterator[tuple[Head, pa.Buffer]]:
         """The messages that are complete with this batch."""
+        if not len(batch):
+            return
         stream, sequence, piece, pieces = (
             batch.column(name).to_numpy() for name in ("stream", "sequence", "piece", "pieces")
         )
         offsets, data = _bytes(batch.column("payload"))
         follows = (np.diff(sequence) == 1) & (np.diff(piece) == 1) & (np.diff(stream) == 0)
         borders = np.flatnonzero(~follows) + 1
-        ends = [*borders, len(batch)] if len(batch) else []
-        for first, end in zip([0, *borders], ends, strict=False):
+        for first, end in zip([0, *borders], [*borders, len(batch)], strict=True):
             own = data.slice(int(offsets[first]), int(offsets[end] - offsets[first]))
             if end - first == pieces[first]:
                 yield _head(batch, first), own
@@ -116,5 +117,5 @@ def _bytes(payload: Any) -> tuple[I64, pa.Buffer]:
     """Where each piece starts and ends, and the bytes of all."""
     large = payload.cast(pa.large_binary())
     _, offsets, data = large.buffers()
-    found = np.frombuffer(offsets, np.int64) if offsets.size else np.zeros(1, np.int64)
-    return found[large.offset : large.offset + len(large) + 1], data or pa.py_buffer(b"")
+    ends = np.frombuffer(offsets, np.int64)[large.offset : large.offset + len(large) + 1]
+    return ends, data or pa.py_buffer(b"")
