@@ -77,22 +77,22 @@ class SegmentWriter:
 
     def _flush(self) -> pa.RecordBatch:
         hosts, starts, forms, payloads = zip(*self._waiting, strict=True)
-        cut_ = cut(payloads, self.limits.piece_bytes)
-        numbers = np.arange(self._next, self._next + len(cut_.message))
+        pieces = cut(payloads, self.limits.piece_bytes)
+        numbers = np.arange(self._next, self._next + len(pieces.message))
         columns = [
-            np.array(hosts)[cut_.message],
+            np.array(hosts)[pieces.message],
             np.full(len(numbers), self.stream),
-            np.array(starts)[cut_.message],
+            np.array(starts)[pieces.message],
             numbers,
-            cut_.piece,
-            cut_.pieces,
-            [b"" if n else forms[m] for m, n in zip(cut_.message, cut_.piece, strict=True)],
+            pieces.piece,
+            pieces.pieces,
+            [b"" if n else forms[m] for m, n in zip(pieces.message, pieces.piece, strict=True)],
         ]
         arrays = [arrow_array(c, f.type) for c, f in zip(columns, SEGMENTS, strict=False)]
         self.segments += len(hosts)
         self._next += len(numbers)
         self._waiting, self._waiting_bytes = [], 0
-        return pa.RecordBatch.from_arrays([*arrays, cut_.bytes], schema=SEGMENTS)
+        return pa.RecordBatch.from_arrays([*arrays, pieces.bytes], schema=SEGMENTS)
 
 
 def by_host_and_time(copies: Copies, starts: I64) -> tuple[I64, I32]:
