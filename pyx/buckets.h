@@ -16,7 +16,6 @@
 #define BUCKETS_SLACK 16   /* elements behind the last row that may be read */
 #define BUCKETS_BLOCK 128  /* probes whose cells are looked up at a time */
 #define BUCKETS_VISITS 256 /* runs of rows that are found before they are looked at */
-#define BUCKETS_KEPT 2048  /* rows on their way out */
 #define MOST_RUNS 4        /* of one probe in one stretch */
 
 typedef struct {
@@ -57,13 +56,6 @@ typedef struct {
     int64_t first[BUCKETS_BLOCK], last[BUCKETS_BLOCK];
     Visit visit[BUCKETS_VISITS];
 } Visits;
-
-/* Rows that passed: those of visit v end at end[v]. */
-typedef struct {
-    int64_t n;
-    int32_t row[BUCKETS_KEPT + BUCKETS_SLACK];
-    int32_t end[BUCKETS_VISITS];
-} Kept;
 
 static inline uint32_t bucket_of(const Stretch *stretch, int64_t cell) {
     uint64_t wrap = ((uint64_t)1 << stretch->shift) - 1;
@@ -197,102 +189,50 @@ static inline int64_t stretch_of(const Buckets *all, int64_t row) {
         visits->stretch = s;                                                                       \
     }
 
-/* Keep what passes of the rows of a visit from `at` on; returns where it stopped because there are
- * `most`.  TEST looks at LANES rows from `at` on, of which `rest` are left: the bits of `fit` say
- * which lie in window and range.  KEEP writes those. */
-#define BUCKETS_TAKE(NAME, TARGET, LANES, TEST, KEEP)                                              \
-    TARGET ALWAYS_INLINE int64_t NAME(const Buckets *all, const Probe *probe, const Visit *visit,  \
-                                      int64_t at, int64_t most, Kept *kept) {                      \
-        int64_t stop = visit->to, n = kept->n, from = probe->from[visit->probe];                   \
-        int64_t to = probe->to[visit->probe];                                                      \
-        int32_t lo = (int32_t)probe->lo[visit->probe], hi = (int32_t)probe->hi[visit->probe];      \
-        for (; at < stop && n < most; at += (LANES)) {                                             \
-            unsigned fit;                                                                          \
-            TEST(all->row + at, all->value + at, stop - at, fit);                                  \
-            KEEP(all->row + at, fit, kept->row + n);                                               \
-            n += __builtin_popcount(fit);                                                          \
-        }                                                                                          \
-        kept->n = n;                                                                               \
-        return at < stop ? at : stop;                                                              \
-    }
-
-/* Write out the rows kept of visits [v, stop). */
-#define BUCKETS_WRITE(NAME, TARGET)                                                                \
-    TARGET static void NAME(const Buckets *all, const Probe *probe, const Visit *visit,            \
-                            const Kept *kept, int v, int stop, Pairs *out) {                       \
-        int64_t *row = out->row + out->n, first = all->rows.first, n = kept->n, at = 0;            \
-        int64_t *bound = out->bound + out->n;                                                      \
-        int32_t *who = out->probe + out->n;                                                        \
-        /* past the capacity there is room for the vector that TAKE writes, not for one more */    \
-        int roomy = out->n + n <= out->capacity;                                                   \
-        for (int64_t k = 0; k < n; k++) row[k] = first + kept->row[k];                             \
-        for (; v < stop; v++) {                                                                    \
-            int64_t rest = kept->end[v], i = visit[v].probe;                                       \
-            if (v + 1 < stop && visit[v + 1].probe == i) continue;                                 \
-            if (!roomy) {                                                                          \
-                for (; at < rest; at++) {                                                          \
-                    if (out->bound) bound[at] = probe->bound[i];                                   \
-                    else who[at] = (int32_t)i;                                                     \
-                }                                                                                  \
-            } else if (out->bound) {                                                               \
-                int64_t asker = probe->bound[i];                                                   \
-                do {                                                                               \
-                    UNROLLED for (int k = 0; k < 16; k++) bound[at + k] = asker;                   \
-                } while ((at += 16) < rest);                                                       \
-            } else {                                                                               \
-                do {                                                                               \
-                    UNROLLED for (int k = 0; k < 16; k++) who[at + k] = (int32_t)i;                \
-                } while ((at += 16) < rest);                                                       \
-            }                                                                                      \
-            at = rest;                                                                             \
-        }                                                                                          \
-        out->n += n;                                                                               \
-    }
-
-/* cursor: part = 1 + stretch, stop = which of its runs, position = where in that. */
-#define BUCKETS_PROBE(NAME, TARGET, COLLECT, TAKE, WRITE)                                          \
+/* Write what passes of the rows of each visit.  TEST looks at LANES rows from `at` on, of which `rest` are
+ * left: the bits of `fit` say which lie in window and range.  EMIT writes those and who asked.
+ * cursor: part = 1 + stretch, stop = which of its runs, position = where in that. */
+#define BUCKETS_PROBE(NAME, TARGET, LANES, COLLECT, TEST, EMIT)                                    \
     TARGET static int NAME(const Buckets *all, const Probe *probe, Cursor *cursor, Pairs *out) {   \
         Visits visits;                                                                             \
-        Kept kept;                                                                                 \
-        int64_t position = cursor->position;                                                       \
-        int skip = (int)cursor->stop, v = 0, written;                                              \
+        int64_t position = cursor->position, n = out->n, capacity = out->capacity;                 \
+        int64_t first = all->rows.first, *out_row = out->row, *bound = out->bound;                 \
+        int32_t *who = out->probe;                                                                 \
+        int skip = (int)cursor->stop;                                                              \
         visits.open = visits.stop = visits.i = cursor->probe;                                      \
         visits.stretch = cursor->part - 1;                                                         \
         while (COLLECT(all, probe, &visits), visits.n || visits.i < probe->n) {                    \
+            int v = 0;                                                                             \
             while (v < visits.n && visits.visit[v].run < skip) v++;                                \
-            while (v < visits.n) {                                                                 \
-                int64_t most = out->capacity - out->n, at = 0;                                     \
-                most = most < BUCKETS_KEPT ? most : BUCKETS_KEPT;                                  \
-                if (most <= 0) break;                                                              \
-                kept.n = 0;                                                                        \
-                for (written = v; v < visits.n; v++) {                                             \
-                    const Visit *visit = visits.visit + v;                                         \
-                    at = TAKE(all, probe, visit, visit->from + position, most, &kept);             \
-                    kept.end[v] = (int32_t)kept.n;                                                 \
-                    position = at - visit->from;                                                   \
-                    if (at < visit->to) break;                                                     \
-                    position = 0;                                                                  \
-                }                                                                                  \
-                WRITE(all, probe, visits.visit, &kept, written, v + (v < visits.n), out);          \
-            }                                                                                      \
-            if (v < visits.n) {                                                                    \
+            for (; v < visits.n; v++) {                                                            \
                 const Visit *visit = visits.visit + v;                                             \
-                *cursor = (Cursor){visit->probe, 1 + visit->stretch, position, visit->run};        \
-                return 0;                                                                          \
+                int64_t i = visit->probe, at = visit->from + position, stop = visit->to;           \
+                int64_t from = probe->from[i], to = probe->to[i], asker = bound ? probe->bound[i] : i; \
+                int32_t lo = (int32_t)probe->lo[i], hi = (int32_t)probe->hi[i];                    \
+                for (; at < stop; at += (LANES)) {                                                 \
+                    unsigned fit;                                                                  \
+                    if (n >= capacity) {                                                           \
+                        out->n = n;                                                                \
+                        *cursor = (Cursor){i, 1 + visit->stretch, at - visit->from, visit->run};   \
+                        return 0;                                                                  \
+                    }                                                                              \
+                    TEST(all->row + at, all->value + at, stop - at, fit);                          \
+                    EMIT(all->row + at, fit);                                                      \
+                    n += __builtin_popcount(fit);                                                  \
+                }                                                                                  \
+                position = 0;                                                                      \
             }                                                                                      \
-            v = skip = 0;                                                                          \
+            skip = 0;                                                                              \
         }                                                                                          \
+        out->n = n;                                                                                \
         *cursor = (Cursor){probe->n, 0, 0, 0};                                                     \
         return 1;                                                                                  \
     }
 
-#define BUCKETS_OF(ISA, TARGET, LANES, TEST, KEEP)                                                 \
+#define BUCKETS_OF(ISA, TARGET, LANES, TEST, EMIT)                                                 \
     BUCKETS_CELLS(buckets_cells_##ISA, TARGET)                                                     \
     BUCKETS_COLLECT(buckets_collect_##ISA, TARGET, buckets_cells_##ISA)                            \
-    BUCKETS_TAKE(buckets_take_##ISA, TARGET, LANES, TEST, KEEP)                                    \
-    BUCKETS_WRITE(buckets_write_##ISA, TARGET)                                                     \
-    BUCKETS_PROBE(buckets_probe_##ISA, TARGET, buckets_collect_##ISA, buckets_take_##ISA,          \
-                  buckets_write_##ISA)
+    BUCKETS_PROBE(buckets_probe_##ISA, TARGET, LANES, buckets_collect_##ISA, TEST, EMIT)
 
 #define BUCKETS_TEST_PLAIN(rows, values, rest, fit)                                                \
     do {                                                                                           \
@@ -303,14 +243,17 @@ static inline int64_t stretch_of(const Buckets *all, int64_t row) {
                               ((values)[k] <= to)) << k;                                           \
     } while (0)
 
-#define BUCKETS_KEEP_PLAIN(rows, fit, place)                                                       \
+#define BUCKETS_EMIT_PLAIN(rows, fit)                                                              \
     do {                                                                                           \
-        int32_t *place_ = (place);                                                                 \
-        for (unsigned bits_ = (fit); bits_; bits_ &= bits_ - 1)                                    \
-            *place_++ = (rows)[__builtin_ctz(bits_)];                                              \
+        int64_t place_ = n;                                                                        \
+        for (unsigned bits_ = (fit); bits_; bits_ &= bits_ - 1) {                                  \
+            out_row[place_] = first + (rows)[__builtin_ctz(bits_)];                                \
+            if (bound) bound[place_++] = asker;                                                    \
+            else who[place_++] = (int32_t)asker;                                                   \
+        }                                                                                          \
     } while (0)
 
-BUCKETS_OF(plain, , 8, BUCKETS_TEST_PLAIN, BUCKETS_KEEP_PLAIN)
+BUCKETS_OF(plain, , 8, BUCKETS_TEST_PLAIN, BUCKETS_EMIT_PLAIN)
 
 #ifdef WINDJOIN_X86
 #define BUCKETS_TEST_AVX2(rows, values, rest, fit)                                                 \
@@ -330,17 +273,27 @@ BUCKETS_OF(plain, , 8, BUCKETS_TEST_PLAIN, BUCKETS_KEEP_PLAIN)
     } while (0)
 
 /* The chosen bytes of 0..7, then the rows they name. */
-#define BUCKETS_KEEP_AVX2(rows, fit, place)                                                        \
+#define BUCKETS_EMIT_AVX2(rows, fit)                                                               \
     do {                                                                                           \
         uint64_t chosen_ = _pdep_u64(fit, 0x0101010101010101ull) * 0xff;                           \
         chosen_ = _pext_u64(0x0706050403020100ull, chosen_);                                       \
         __m256i order_ = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)chosen_));              \
-        _mm256_storeu_si256((__m256i *)(place),                                                    \
-                            _mm256_permutevar8x32_epi32(                                           \
-                                _mm256_loadu_si256((const __m256i *)(rows)), order_));             \
+        __m256i r_ = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(rows)), order_); \
+        __m256i first_ = _mm256_set1_epi64x(first), asker_ = _mm256_set1_epi64x(asker);            \
+        __m256i *row_ = (__m256i *)(out_row + n);                                                  \
+        _mm256_storeu_si256(row_, _mm256_add_epi64(                                                \
+                                      _mm256_cvtepi32_epi64(_mm256_castsi256_si128(r_)), first_)); \
+        _mm256_storeu_si256(row_ + 1, _mm256_add_epi64(                                            \
+                                          _mm256_cvtepi32_epi64(_mm256_extracti128_si256(r_, 1)), first_)); \
+        if (bound) {                                                                               \
+            _mm256_storeu_si256((__m256i *)(bound + n), asker_);                                   \
+            _mm256_storeu_si256((__m256i *)(bound + n) + 1, asker_);                               \
+        } else {                                                                                   \
+            _mm256_storeu_si256((__m256i *)(who + n), _mm256_set1_epi32((int32_t)asker));          \
+        }                                                                                          \
     } while (0)
 
-BUCKETS_OF(avx2, TARGET_AVX2, 8, BUCKETS_TEST_AVX2, BUCKETS_KEEP_AVX2)
+BUCKETS_OF(avx2, TARGET_AVX2, 8, BUCKETS_TEST_AVX2, BUCKETS_EMIT_AVX2)
 
 #define BUCKETS_TEST_AVX512(rows, values, rest, fit)                                               \
     do {                                                                                           \
@@ -356,10 +309,22 @@ BUCKETS_OF(avx2, TARGET_AVX2, 8, BUCKETS_TEST_AVX2, BUCKETS_KEEP_AVX2)
         fit = _mm512_kand(in_, _mm512_kunpackb(high_, low_));                                      \
     } while (0)
 
-#define BUCKETS_KEEP_AVX512(rows, fit, place)                                                      \
-    _mm512_storeu_si512(place, _mm512_maskz_compress_epi32((__mmask16)(fit), _mm512_loadu_si512(rows)))
+#define BUCKETS_EIGHT(chosen, place)                                                               \
+    do {                                                                                           \
+        _mm512_storeu_si512(out_row + (place), _mm512_add_epi64(_mm512_cvtepi32_epi64(chosen),     \
+                                                                _mm512_set1_epi64(first)));        \
+        if (bound) _mm512_storeu_si512(bound + (place), _mm512_set1_epi64(asker));                 \
+        else _mm256_storeu_si256((__m256i *)(who + (place)), _mm256_set1_epi32((int32_t)asker));   \
+    } while (0)
 
-BUCKETS_OF(avx512, TARGET_AVX512, 16, BUCKETS_TEST_AVX512, BUCKETS_KEEP_AVX512)
+#define BUCKETS_EMIT_AVX512(rows, fit)                                                             \
+    do {                                                                                           \
+        __m512i chosen_ = _mm512_maskz_compress_epi32((__mmask16)(fit), _mm512_loadu_si512(rows)); \
+        BUCKETS_EIGHT(_mm512_castsi512_si256(chosen_), n);                                         \
+        if (__builtin_popcount(fit) > 8) BUCKETS_EIGHT(_mm512_extracti64x4_epi64(chosen_, 1), n + 8); \
+    } while (0)
+
+BUCKETS_OF(avx512, TARGET_AVX512, 16, BUCKETS_TEST_AVX512, BUCKETS_EMIT_AVX512)
 #endif
 
 static inline void buckets_cells(const Buckets *all, int64_t n, const int64_t *value, int64_t *cell) {

@@ -178,25 +178,32 @@ static inline int lists_serve(void *all, const Probe *probe, Cursor *cursor, Pai
     return lists_probe_plain(all, probe, cursor, out);
 }
 
-/* Counting sort of rows first, first + 1, ... in time order by code; lists get exactly the room they need. */
+#define LISTS_AHEAD 12 /* so many rows before it is written, a place is fetched */
+
+/* Counting sort of rows first, first + 1, ... in time order by code; lists get exactly the room they
+ * need.  next: room for where the next row of each list goes. */
 static inline void lists_load(Lists *all, int64_t n, const int32_t *code, const int64_t *time,
-                              int64_t first) {
+                              int64_t first, int64_t *next) {
+    int64_t *times = all->time, *rows = all->row;
     int64_t offset = 0;
-    for (int64_t c = 0; c < all->n_lists; c++) all->lists[c].capacity = 0;
+    memset(next, 0, (size_t)all->n_lists * sizeof(int64_t));
     for (int64_t i = 0; i < n; i++)
-        if (code[i] >= 0) all->lists[code[i]].capacity++;
+        if (code[i] >= 0) next[code[i]]++;
     for (int64_t c = 0; c < all->n_lists; c++) {
-        List *list = all->lists + c;
-        list->offset = offset;
-        list->length = list->hint = 0;
-        offset += list->capacity;
+        int32_t length = (int32_t)next[c];
+        all->lists[c] = (List){offset, length, length, 0};
+        next[c] = offset;
+        offset += length;
     }
     for (int64_t i = 0; i < n; i++) {
+        if (i + LISTS_AHEAD < n && code[i + LISTS_AHEAD] >= 0) {
+            __builtin_prefetch(times + next[code[i + LISTS_AHEAD]], 1);
+            __builtin_prefetch(rows + next[code[i + LISTS_AHEAD]], 1);
+        }
         if (code[i] < 0) continue;
-        List *list = all->lists + code[i];
-        int64_t slot = list->offset + list->length++;
-        all->time[slot] = time[i];
-        all->row[slot] = first + i;
+        int64_t slot = next[code[i]]++;
+        times[slot] = time[i];
+        rows[slot] = first + i;
     }
 }
 #endif

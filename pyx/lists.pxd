@@ -20,8 +20,11 @@ cdef extern from "lists.h" nogil:
 cdef class KeyLists(Index):
     cdef Lists all
     cdef bint valued
+    cdef bint whole
     cdef int64_t lists_room
     cdef int64_t arena_room
+    cdef int64_t time_room
+    cdef int64_t row_room
     cdef int64_t arena_used
     cdef int64_t vacant[64]
     cdef int64_t horizon

@@ -7,13 +7,16 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, memset
 
 from windjoin.pyx.index cimport SLACK, Cursor, Index, Pairs, Probe, out_of_memory
+from windjoin.pyx.output cimport give_array, take_array
 
 
 cdef extern from "lists.h" nogil:
     int lists_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
     void lists_prefetch_tail(const Lists *all, const int32_t *code, int64_t i, int64_t n)
     int64_t lists_search(const int64_t *time, int64_t start, int64_t length, int64_t lo)
-    void lists_load(Lists *all, int64_t n, const int32_t *code, const int64_t *time, int64_t first)
+    void lists_load(
+        Lists *all, int64_t n, const int32_t *code, const int64_t *time, int64_t first, int64_t *next
+    )
 
 cdef extern from "memory.h" nogil:
     size_t array_bytes(int64_t n)
@@ -42,20 +45,28 @@ cdef class KeyLists(Index):
 
     def __dealloc__(self):
         free(self.all.lists)
-        free(self.all.time)
-        free(self.all.row)
+        if self.whole:
+            give_array(self.all.time, self.time_room)
+            give_array(self.all.row, self.row_room)
+        else:
+            free(self.all.time)
+            free(self.all.row)
         free(self.all.value)
 
     @staticmethod
     def load(const int32_t[::1] codes, const int64_t[::1] times, int64_t n_codes, int64_t first=0):
         """Index of rows in time order: row first + i has code ``codes[i]``, or none if negative."""
         cdef KeyLists self = KeyLists()
-        cdef int64_t n = codes.shape[0]
+        cdef int64_t n = codes.shape[0], room
+        cdef int64_t *next = take_array(max(n_codes, 1), &room)
+        self.whole = True
+        self.all.time = take_array(n + SLACK, &self.time_room)
+        self.all.row = take_array(n + SLACK, &self.row_room)
+        self.arena_room = self.arena_used = n
         with nogil:
             self._need_lists(n_codes)
-            self._need_arena(n)
-            lists_load(&self.all, n, &codes[0] if n else NULL, &times[0] if n else NULL, first)
-            self.arena_used = n
+            lists_load(&self.all, n, &codes[0] if n else NULL, &times[0] if n else NULL, first, next)
+        give_array(next, room)
         return self
 
     @property

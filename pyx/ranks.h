@@ -63,25 +63,28 @@ static inline void ranks_positions_plain(const int64_t *time, int64_t n, int64_t
 #ifdef WINDJOIN_X86
 /* A vector of them at once, if none goes back up to the first of the next: each counts which of the next
  * rows lie before it.  Rows are looked at by RANKS_ROWS, whether needed or not, so that there is hardly
- * a branch to predict; a group that needs more than RANKS_MOST searches.  COUNT adds a row to `less`. */
+ * a branch to predict; a group that needs more than RANKS_MOST searches.  COUNT adds a row to `less`;
+ * BEFORE counts the rows before the last of the group, where the next one begins: that one need not
+ * wait for the others then. */
 #define RANKS_ROWS 16
 #define RANKS_MOST 256
-#define RANKS_POSITIONS(NAME, TARGET, WIDTH, VECTOR, LOAD, STORE, ZERO, FORWARD, COUNT, ADD)      \
+#define RANKS_POSITIONS(NAME, TARGET, WIDTH, VECTOR, LOAD, STORE, ALL, FORWARD, COUNT, BEFORE)    \
     TARGET static void NAME(const int64_t *time, int64_t n, int64_t m, int64_t *bound, int64_t at) { \
         int64_t k = 0;                                                                            \
         for (; k + WIDTH < m; k += WIDTH) {                                                       \
-            int64_t last = bound[k + WIDTH - 1], j = at, stop = at + RANKS_MOST;                  \
-            VECTOR wanted = LOAD(bound + k), less = ZERO;                                         \
+            int64_t next = at, j = at, stop = at + RANKS_MOST;                                    \
+            VECTOR wanted = LOAD(bound + k), less = ALL(at), last = ALL(bound[k + WIDTH - 1]);    \
             int found = 0, forward = FORWARD(wanted, LOAD(bound + k + 1));                        \
             if (stop > n) stop = n;                                                               \
             while (forward && !found && j + RANKS_ROWS <= stop) {                                 \
+                next = j + BEFORE(time + j, last);                                                \
                 UNROLLED for (int r = 0; r < RANKS_ROWS; r++) less = COUNT(less, time[j + r], wanted); \
                 j += RANKS_ROWS;                                                                  \
-                found = time[j - 1] >= last;                                                      \
+                found = next < j;                                                                 \
             }                                                                                     \
             if (found) {                                                                          \
-                STORE(bound + k, ADD(less, at));                                                  \
-                at = bound[k + WIDTH - 1];                                                        \
+                STORE(bound + k, less);                                                           \
+                at = next;                                                                        \
                 continue;                                                                         \
             }                                                                                     \
             for (int64_t l = k; l < k + WIDTH; l++)                                               \
@@ -97,18 +100,25 @@ static inline void ranks_positions_plain(const int64_t *time, int64_t n, int64_t
     (_mm256_movemask_epi8(_mm256_cmpgt_epi64(these, next)) == 0)
 #define RANKS_COUNT_AVX2(less, row, wanted) \
     _mm256_sub_epi64(less, _mm256_cmpgt_epi64(wanted, _mm256_set1_epi64x(row)))
-#define RANKS_ADD_AVX2(v, x) _mm256_add_epi64(v, _mm256_set1_epi64x(x))
+#define RANKS_FOUR(rows, last) \
+    _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(last, RANKS_LOAD_AVX2(rows))))
+#define RANKS_BEFORE_AVX2(rows, last)                                                             \
+    __builtin_popcount((unsigned)(RANKS_FOUR(rows, last) | RANKS_FOUR((rows) + 4, last) << 4 |    \
+                                  RANKS_FOUR((rows) + 8, last) << 8 |                             \
+                                  RANKS_FOUR((rows) + 12, last) << 12))
 RANKS_POSITIONS(ranks_positions_avx2, TARGET_AVX2, 4, __m256i, RANKS_LOAD_AVX2, RANKS_STORE_AVX2,
-                _mm256_setzero_si256(), RANKS_FORWARD_AVX2, RANKS_COUNT_AVX2, RANKS_ADD_AVX2)
+                _mm256_set1_epi64x, RANKS_FORWARD_AVX2, RANKS_COUNT_AVX2, RANKS_BEFORE_AVX2)
 
 #define RANKS_FORWARD_AVX512(these, next) (_mm512_cmpgt_epi64_mask(these, next) == 0)
 #define RANKS_COUNT_AVX512(less, row, wanted)                                                     \
     _mm512_mask_add_epi64(less, _mm512_cmpgt_epi64_mask(wanted, _mm512_set1_epi64(row)), less,    \
                           _mm512_set1_epi64(1))
-#define RANKS_ADD_AVX512(v, x) _mm512_add_epi64(v, _mm512_set1_epi64(x))
+#define RANKS_BEFORE_AVX512(rows, last)                                                           \
+    __builtin_popcount(_mm512_cmpgt_epi64_mask(last, _mm512_loadu_si512(rows)) |                  \
+                       (unsigned)_mm512_cmpgt_epi64_mask(last, _mm512_loadu_si512((rows) + 8)) << 8)
 RANKS_POSITIONS(ranks_positions_avx512, TARGET_AVX512, 8, __m512i, _mm512_loadu_si512,
-                _mm512_storeu_si512, _mm512_setzero_si512(), RANKS_FORWARD_AVX512, RANKS_COUNT_AVX512,
-                RANKS_ADD_AVX512)
+                _mm512_storeu_si512, _mm512_set1_epi64, RANKS_FORWARD_AVX512, RANKS_COUNT_AVX512,
+                RANKS_BEFORE_AVX512)
 #endif
 
 /* near: where the last block ended. */
