@@ -37,6 +37,7 @@ def as_data(query: Query, last: BatchRun | None) -> dict[str, Any]:
     spec, run = last.bound.spec, last.run
     data["time_unit"] = last.bound.time_unit
     data["threads"] = run.threads
+    data["parts"] = {"count": run.parts[0], "of": run.parts[1]}
     data["order"] = order_as_data(spec, run.order, run.hops)
     data["cluster"] = last.cluster
     if last.cluster is not None:  # its hosts start from the latest row of a result, whatever it is
@@ -115,10 +116,22 @@ def as_text(data: Mapping[str, Any]) -> str:
     else:
         lines += _order_lines(data["order"])
     if "threads" in data:
-        lines.append(f"threads: {data['threads']}")
+        lines.append(f"threads: {data['threads']}{_parts(data['parts'])}")
     if "metrics" in data:
         lines.append(f"results: {data['metrics']['results']:,}")
     return "\n".join(lines)
+
+
+def _parts(parts: Mapping[str, Any]) -> str:
+    """What a thread does one after the other.
+
+    >>> _parts({"count": 26, "of": "keys"})
+    ', in 26 groups of keys'
+    """
+    if parts["count"] == 1:
+        return ""
+    kind = "groups of keys" if parts["of"] == "keys" else "stretches of time"
+    return f", in {parts['count']} {kind}"
 
 
 def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:

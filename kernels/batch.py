@@ -8,36 +8,30 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from windjoin.kernels.equality import Equality
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
 from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
-from windjoin.kernels.records import Records, encode_wides, slice_wide, take_bytes, take_wide
+from windjoin.kernels.parts import Parts, Range, cut, shared_key
+from windjoin.kernels.records import encode_wides
 from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import with_sampled
+from windjoin.kernels.sorting import Sorted, in_time_order
 from windjoin.kernels.spec import (
-    F64,
     I64,
-    ArrayColumn,
     Bools,
-    BytesColumn,
     JoinSpec,
     Nearest,
     Opaque,
     Rows,
-    SetColumn,
 )
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.kernels.threads import in_threads
-from windjoin.pyx.column import ColumnView, in_order
+from windjoin.pyx.column import ColumnView
 from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output, release
 from windjoin.pyx.pipeline import Pipeline
 
-ROWS_OF_A_PART = 400_000  # so many are worth indexes of their own: a burst is shared out
-ROWS_OF_A_SMALL_PART = 250_000  # their lists by key lie in nearer caches, in memory just used
-MOST_TWICE = 0.25  # rows in two small parts, of all
 FEW_ROWS = 2048  # of two streams, at most; planning anew would take as long as joining them
 
 Progress = Callable[[int, int], None]  # rows of the starting stream done, and in all
@@ -51,6 +45,7 @@ class Run:
     statistics: Statistics
     rows: tuple[int, ...]  # usable rows per stream
     threads: int = 1
+    parts: tuple[int, str] = (1, "time")  # how many, and what they are stretches or groups of
     hops: list[dict[str, Any]] = field(default_factory=list)  # measured, one per step of the order
     results: int = 0
 
@@ -58,33 +53,6 @@ class Run:
     def comparisons(self) -> int:
         """Candidates that were looked at."""
         return sum(hop["proposed"] for hop in self.hops)
-
-
-@dataclass
-class Sorted:
-    """Usable rows of a stream in time order, and where each came from."""
-
-    time: I64
-    columns: list[I64 | F64]
-    keys: list[I64 | BytesColumn]
-    origin: I64 | None  # original row numbers; None: they are these
-    wides: list[Records] = field(default_factory=list)
-    contents: Sequence[SetColumn | ArrayColumn] = ()  # of the wide columns, not in time order
-
-    def part(self, first: int, last: int) -> list[I64 | BytesColumn]:
-        """Keys of rows [first, last)."""
-        return [
-            BytesColumn(key.offsets[first : last + 1], key.data)
-            if isinstance(key, BytesColumn)
-            else key[first:last]
-            for key in self.keys
-        ]
-
-    def part_wides(self, first: int, last: int) -> list[SetColumn | ArrayColumn]:
-        """Wide columns of rows [first, last)."""
-        if self.origin is None:
-            return [slice_wide(content, first, last) for content in self.contents]
-        return [take_wide(content, self.origin[first:last]) for content in self.contents]
 
 
 def join_rows(
@@ -108,13 +76,12 @@ def join_rows(
     else:
         statistics = _statistics(spec, streams)
         run = Run(best_order(spec, statistics), statistics, sizes)
-    job = _Job(spec, streams, run, progress)
-    found = job.run(threads).finish()
+    run.threads = max(1, min(threads, sizes[run.order.start]))
+    parts = cut(spec, streams, run.order, run.statistics, run.threads)
+    run.parts = len(parts.ranges), parts.by
+    found = _Job(spec, parts, run, progress).run().finish()
     if spec.nearest is not None:
         found = _nearest(spec, spec.nearest, streams, found)
-    for number, stream in enumerate(streams):
-        if stream.origin is not None:
-            found[number] = stream.origin[found[number]]
     run.results = len(found[0])
     return found, run
 
@@ -138,7 +105,10 @@ def _statistics(spec: JoinSpec, streams: Sequence[Sorted]) -> Statistics:
 def _nearest(
     spec: JoinSpec, nearest: Nearest, streams: Sequence[Sorted], found: list[I64]
 ) -> list[I64]:
-    """Results with the best partners; in time order rows of equal times stand as they arrived."""
+    """Results with the best partners; in time order rows of equal times stand as they arrived.
+
+    ``found``: where the rows stand in time order
+    """
     views = [
         [(ColumnView(wide.start, 0), ColumnView(wide.length, 0)) for wide in stream.wides]
         for stream in streams
@@ -146,7 +116,10 @@ def _nearest(
     times = streams[0].time[found[0]], streams[1].time[found[1]]
     pairs = candidates(spec, nearest, views, of_doubles(spec, nearest), found, times)
     best = pairs.best(nearest.most)
-    return [best.left, best.right]
+    return [
+        rows if stream.origin is None else stream.origin[rows]
+        for stream, rows in zip(streams, (best.left, best.right), strict=True)
+    ]
 
 
 def _on_original_rows(spec: JoinSpec, streams: Sequence[Sorted]) -> JoinSpec:
@@ -165,28 +138,6 @@ def _on_original_rows(spec: JoinSpec, streams: Sequence[Sorted]) -> JoinSpec:
     return replace(spec, predicates=predicates)
 
 
-def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
-    """Drop unusable rows and sort the rest by time; equal times stay in order of arrival."""
-    origin: I64 | None = None
-    time = rows.time
-    if rows.usable is not None and not rows.usable.all():
-        origin = np.flatnonzero(rows.usable).astype(np.int64)
-        time = time[origin]
-    if not in_order(time):
-        order = np.argsort(time, kind="stable").astype(np.int64)
-        time = time[order]
-        origin = order if origin is None else origin[order]
-    if origin is None:
-        return Sorted(time, rows.columns, rows.keys, None, list(records), rows.wides)
-    columns = [column[origin] for column in rows.columns]
-    keys = [
-        take_bytes(key, origin) if isinstance(key, BytesColumn) else key[origin]
-        for key in rows.keys
-    ]
-    wides = [wide.take(origin) for wide in records]
-    return Sorted(time, columns, keys, origin, wides, rows.wides)
-
-
 def _joined(parts: list[Output]) -> Output:
     """The results of all parts."""
     whole, *rest = sorted(parts, key=len, reverse=True)
@@ -196,13 +147,11 @@ def _joined(parts: list[Output]) -> Output:
 
 
 class _Job:
-    """One batch run, cut along the time of the starting stream into parts for threads."""
+    """One batch run, in parts for threads."""
 
-    def __init__(
-        self, spec: JoinSpec, streams: list[Sorted], run: Run, progress: Progress | None
-    ) -> None:
+    def __init__(self, spec: JoinSpec, parts: Parts, run: Run, progress: Progress | None) -> None:
         self.spec = spec
-        self.streams = streams
+        self.parts = parts
         self.run_info = run
         self.progress = progress
         self.lock = threading.Lock()
@@ -210,17 +159,13 @@ class _Job:
         self.pipelines: list[Pipeline] = []
         self.stopped = False
 
-    def run(self, threads: int) -> Output:
-        rows = len(self.streams[self.run_info.order.start].time)
-        threads = max(1, min(threads, rows))
-        self.run_info.threads = threads
-        parts = self._parts(rows, threads)
-        borders = [rows * p // parts for p in range(parts + 1)]
-        outputs = [Output(len(self.streams)) for _ in range(threads)]
+    def run(self) -> Output:
+        threads, ranges = self.run_info.threads, self.parts.ranges
+        outputs = [Output(len(self.spec.streams)) for _ in range(threads)]
 
         def share(thread: int) -> None:
-            for p in range(thread, parts, threads):
-                self._part(p, borders[p], borders[p + 1], outputs[thread])
+            for number in range(thread, len(ranges), threads):
+                self._part(number, ranges[number], outputs[thread])
 
         in_threads(threads, share, [(thread,) for thread in range(threads)], stop=self._stop)
         return _joined(outputs)
@@ -231,34 +176,15 @@ class _Job:
             for one in self.pipelines:
                 one.stopped = True
 
-    def _parts(self, rows: int, threads: int) -> int:
-        """In how many parts to join: small ones if they overlap little."""
-        large = threads * (2 if threads > 1 and rows >= 2 * threads * ROWS_OF_A_PART else 1)
-        if not all(isinstance(step.access, Equality) for step in self.run_info.order.steps):
-            return large
-        small = rows // ROWS_OF_A_SMALL_PART // threads * threads
-        if small <= large:
-            return large
-        start, middle = self.run_info.order.start, small // 2
-        first, last = rows * middle // small, rows * (middle + 1) // small
-        twice = 0
-        for s, (spec, stream) in enumerate(zip(self.spec.streams, self.streams, strict=True)):
-            if s != start:
-                begin, end = self._reach(first, last, spec.window, stream.time)
-                twice += (end - begin) * small - len(stream.time)
-        return small if twice <= MOST_TWICE * rows else large
-
-    def _part(self, number: int, first: int, last: int, output: Output) -> Output:
-        """Join rows [first, last) of the starting stream with all that can meet them."""
+    def _part(self, number: int, ranges: Sequence[Range], output: Output) -> None:
+        """Join the rows of all streams that meet in one part."""
         order = self.run_info.order
-        tables = self._tables(first, last)
+        first, last = ranges[order.start]
+        tables = self._tables(ranges)
         encode_tables(
             self.spec,
             tables,
-            [
-                s.part(t.first, t.first + len(t.time))
-                for s, t in zip(self.streams, tables, strict=True)
-            ],
+            [s.part(*rows) for s, rows in zip(self.parts.streams, ranges, strict=True)],
         )
         by_key = self._start_by_key(tables)
         for hop, step in enumerate(order.steps):
@@ -269,6 +195,10 @@ class _Job:
             table = tables[step.stream]
             table.indexes[step.access.identity] = load(table)
         hops = pipeline(self.spec, order, tables)
+        if self.spec.nearest is None:
+            for s, stream in enumerate(self.parts.streams):
+                if stream.origin is not None:
+                    hops.number(s, ColumnView(stream.origin))
         with self.lock:
             hops.stopped = self.stopped
             self.pipelines.append(hops)
@@ -289,7 +219,6 @@ class _Job:
                 self.pipelines.remove(hops)
         self._report(number, last - first)
         self._add_measured(hops)
-        return output
 
     def _start_by_key(self, tables: list[Table]) -> KeyLists | None:
         """Start rows key by key, where several hops ask by one and the same key.
@@ -298,64 +227,35 @@ class _Job:
         jumping between the lists of all keys in time order.
         """
         order = self.run_info.order
-        if len(order.steps) == 1:
+        keys = shared_key(self.spec, order)
+        if len(order.steps) == 1 or keys is None:
             return None
-        spaces = set()
-        for step in order.steps:
-            if not isinstance(step.access, Equality) or len(step.access.parts) != 1:
-                return None
-            spaces |= {(bound.space, bound.stream, bound.key) for bound, _ in step.access.parts}
-            spaces |= {(own.space, own.stream, own.key) for _, own in step.access.parts}
-        if len({space for space, _, _ in spaces}) != 1 or len(spaces) != len(tables):
-            return None
-        first = order.steps[0].access
-        assert isinstance(first, Equality)  # as the others
-        key = first.parts[0][0]
-        table = tables[order.start]
-        codes, count = table.codes[key.key], table.code_counts[key.key]
+        table, key = tables[order.start], keys[order.start]
+        codes, count = table.codes[key], table.code_counts[key]
         return KeyLists.load(codes, table.time, count, table.first)
 
-    def _tables(self, first: int, last: int) -> list[Table]:
-        """The stretch of every stream that rows [first, last) of the starting stream can meet."""
-        start = self.run_info.order.start
+    def _tables(self, ranges: Sequence[Range]) -> list[Table]:
+        """The rows of one part."""
         wants_numbers = {s for pair in self.spec.distinct for s in pair}
         tables = []
-        for s, (spec, stream) in enumerate(zip(self.spec.streams, self.streams, strict=True)):
-            begin, end = 0, len(stream.time)
-            if s == start:
-                begin, end = first, last
-            elif last - first < len(self.streams[start].time):
-                begin, end = self._reach(first, last, spec.window, stream.time)
+        for s, (begin, end) in enumerate(ranges):
+            stream = self.parts.streams[s]
             numbers = None
             if s in wants_numbers:
                 numbers = np.arange(len(stream.time)) if stream.origin is None else stream.origin
                 numbers = numbers[begin:end]
             columns = [column[begin:end] for column in stream.columns]
-            table = Table(spec, stream.time[begin:end], columns, numbers, begin)
+            table = Table(self.spec.streams[s], stream.time[begin:end], columns, numbers, begin)
             table.wides = [wide.take(slice(begin, end)) for wide in stream.wides]
             tables.append(table)
         return tables
-
-    def _reach(self, first: int, last: int, window: int, time: I64) -> tuple[int, int]:
-        """A member is at most its own window older and at most the starting window newer."""
-        start = self.run_info.order.start
-        own = self.streams[start].time
-        if first == last:
-            return 0, 0
-        earliest = max(int(own[first]) - window, -(2**63))
-        latest = min(int(own[last - 1]) + self.spec.streams[start].window, 2**63 - 1)
-        return (
-            int(np.searchsorted(time, earliest, "left")),
-            int(np.searchsorted(time, latest, "right")),
-        )
 
     def _report(self, number: int, done: int) -> None:
         if self.progress is not None:
             with self.lock:
                 self.done[number] = done
-                self.progress(
-                    sum(self.done.values()), len(self.streams[self.run_info.order.start].time)
-                )
+                start = self.run_info.order.start
+                self.progress(sum(self.done.values()), self.run_info.rows[start])
 
     def _add_measured(self, hops: Pipeline) -> None:
         with self.lock:

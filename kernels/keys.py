@@ -39,8 +39,13 @@ def encode_tables(spec: JoinSpec, tables: Sequence[Table], keys: KeyColumns) -> 
 def _encode(columns: list[Any], kind: str) -> tuple[list[Any], int]:
     if kind == "bytes":
         return encode_texts(columns)
-    few = close_together(columns, 4 * sum(len(column) for column in columns) + 1024)
+    few = all_close(columns)
     if few is not None:  # no dictionary needed
         low, count = few
         return [encode_dense(column, low) for column in columns], count
     return encode_integers(columns)
+
+
+def all_close(columns: list[Any]) -> tuple[int, int] | None:
+    """The least key and how many lie up to the greatest, if they are not many more than rows."""
+    return close_together(columns, 4 * sum(len(column) for column in columns) + 1024)

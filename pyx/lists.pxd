@@ -20,10 +20,10 @@ cdef extern from "lists.h" nogil:
 cdef class KeyLists(Index):
     cdef Lists all
     cdef bint valued
-    cdef bint whole
+    cdef bint whole  # loaded once: its arrays are those of `take_array`
     cdef int64_t lists_room
     cdef int64_t arena_room
-    cdef int64_t time_room
+    cdef int64_t time_room  # of a whole one
     cdef int64_t row_room
     cdef int64_t arena_used
     cdef int64_t vacant[64]

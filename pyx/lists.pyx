@@ -15,7 +15,8 @@ cdef extern from "lists.h" nogil:
     void lists_prefetch_tail(const Lists *all, const int32_t *code, int64_t i, int64_t n)
     int64_t lists_search(const int64_t *time, int64_t start, int64_t length, int64_t lo)
     void lists_load(
-        Lists *all, int64_t n, const int32_t *code, const int64_t *time, int64_t first, int64_t *next
+        Lists *all, int64_t n, const int32_t *code, const int64_t *time, int64_t first,
+        int64_t *next,
     )
 
 cdef extern from "memory.h" nogil:
@@ -58,14 +59,17 @@ cdef class KeyLists(Index):
         """Index of rows in time order: row first + i has code ``codes[i]``, or none if negative."""
         cdef KeyLists self = KeyLists()
         cdef int64_t n = codes.shape[0], room
-        cdef int64_t *next = take_array(max(n_codes, 1), &room)
+        cdef int64_t *next
         self.whole = True
         self.all.time = take_array(n + SLACK, &self.time_room)
         self.all.row = take_array(n + SLACK, &self.row_room)
         self.arena_room = self.arena_used = n
+        self._need_lists(n_codes)
+        next = take_array(n_codes + 1, &room)
         with nogil:
-            self._need_lists(n_codes)
-            lists_load(&self.all, n, &codes[0] if n else NULL, &times[0] if n else NULL, first, next)
+            lists_load(
+                &self.all, n, &codes[0] if n else NULL, &times[0] if n else NULL, first, next
+            )
         give_array(next, room)
         return self
 

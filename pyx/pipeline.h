@@ -276,6 +276,12 @@ static inline void extend(const Partials *in, const Pairs *pairs, int64_t window
     }
 }
 
+/* Rows become their numbers. */
+static inline void renumber(const Column *numbers, int64_t n, int64_t *row) {
+    const int64_t *number = numbers->data;
+    for (int64_t k = 0; k < n; k++) row[k] = number[row[k]];
+}
+
 static inline void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out) {
     for (int64_t k = 0; k < n; k++) out[k] = row[via[k]];
 }

@@ -20,6 +20,7 @@ class Pipeline(Runner):
     @property
     def nbytes(self) -> int: ...
     def bind(self, stream: int) -> None: ...
+    def number(self, stream: int, numbers: ColumnView) -> None: ...  # int64, a plain array
     def add_hop(
         self,
         stream: int,

@@ -30,6 +30,7 @@ cdef extern from "pipeline.h" nogil:
     void keep_outside(
         const Column *time, const int64_t *start, const int64_t *last, int64_t n, Pairs *pairs
     )
+    void renumber(const Column *numbers, int64_t n, int64_t *row)
     void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
 
 cdef extern from "times.h" nogil:
@@ -115,6 +116,8 @@ cdef class Pipeline(Runner):
     cdef list _alive  # everything the C structs point at
     cdef list _bound  # streams of the start rows
     cdef int n_bound
+    cdef Column *numbers  # of rows that results give in place of where they stand, by stream
+    cdef bint numbered
     cdef dict _voids  # by hop, the stretches that its candidates must not lie in
     cdef Filters filters  # of the hops
     cdef Pulse pulse
@@ -128,6 +131,8 @@ cdef class Pipeline(Runner):
         self.stride = block + SLACK
         self.hops = <Hop *>_room(MOST_STREAMS, sizeof(Hop))
         memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
+        self.numbers = <Column *>_room(MOST_STREAMS, sizeof(Column))
+        memset(self.numbers, 0, MOST_STREAMS * sizeof(Column))
         memset(&self.start, 0, sizeof(Partials))
         self._askers = []
         self._alive = [time]
@@ -147,6 +152,7 @@ cdef class Pipeline(Runner):
         for h in range(self.n_hops):
             _free_hop(self.hops + h)
         free(self.hops)
+        free(self.numbers)
         free(self.start_codes)
         _free_partials(&self.start)
 
@@ -155,6 +161,12 @@ cdef class Pipeline(Runner):
         self.start.row[stream] = <int64_t *>_room(self.block, 8)
         self._bound.append(stream)
         self.n_bound += 1
+
+    def number(self, int stream, ColumnView numbers):
+        """Let results give numbers[row] in place of a row of a stream."""
+        self.numbers[stream] = numbers.column
+        self.numbered = True
+        self._alive.append(numbers)
 
     def add_hop(
         self, int stream, int64_t window, Index index,
@@ -509,7 +521,7 @@ cdef class Pipeline(Runner):
         hop.kept += pairs.n
         if pairs.bound == NULL:
             self._emit_bound(block, &pairs)
-        self.out.used += pairs.n
+        self._take_results(pairs.n)
         return done
 
     cdef int _serve_block(
@@ -535,7 +547,7 @@ cdef class Pipeline(Runner):
                 self.out.column[hop.stream] + self.out.used,
                 hop.pairs.row, hop.pairs.n * sizeof(int64_t),
             )
-            self.out.used += hop.pairs.n
+            self._take_results(hop.pairs.n)
         elif hop.pairs.n:
             self._extend(number, block)
             self._hop(number + 1, &hop.found)
@@ -608,6 +620,15 @@ cdef class Pipeline(Runner):
         for s in range(MOST_STREAMS):
             if block.row[s] != NULL:
                 take_rows(block.row[s], pairs.probe, pairs.n, self.out.column[s] + self.out.used)
+
+    cdef void _take_results(self, int64_t n) noexcept nogil:
+        """The next ``n`` of the output are complete."""
+        cdef int s
+        if self.numbered:
+            for s in range(MOST_STREAMS):
+                if self.numbers[s].data != NULL:
+                    renumber(&self.numbers[s], n, self.out.column[s] + self.out.used)
+        self.out.used += n
 
     cdef void _extend(self, int number, Partials *block) noexcept nogil:
         cdef Hop *hop = self.hops + number

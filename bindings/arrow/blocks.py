@@ -15,7 +15,8 @@ from windjoin.arrow.plan import ROW, Limits
 from windjoin.arrow.segments import arrow_array
 from windjoin.arrow.together import Joinable
 from windjoin.kernel_errors import as_own_errors
-from windjoin.kernels.batch import Sorted, in_time_order, join_rows
+from windjoin.kernels.batch import join_rows
+from windjoin.kernels.sorting import Sorted, in_time_order
 from windjoin.kernels.spec import I64, Rows
 from windjoin.output import Fetch, table_fetch
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from windjoin.cli.queryfile import read_query_file
 from windjoin.cli.run import add_run_options, read_tables
 from windjoin.explain import as_data, as_text, order_as_data
-from windjoin.kernels.batch import in_time_order
 from windjoin.kernels.order import best_order
+from windjoin.kernels.sorting import in_time_order
 from windjoin.kernels.spec import Rows
 from windjoin.kernels.statistics import measure
 from windjoin.query import Query

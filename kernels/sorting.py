@@ -1,0 +1,60 @@
+"""Usable rows of a whole table in time order, whatever order they came in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from windjoin.kernels.records import Records, slice_wide, take_bytes, take_wide
+from windjoin.kernels.spec import F64, I64, ArrayColumn, BytesColumn, Rows, SetColumn
+from windjoin.pyx.column import in_order
+
+
+@dataclass
+class Sorted:
+    """Usable rows of a stream in time order, and where each came from."""
+
+    time: I64
+    columns: list[I64 | F64]
+    keys: list[I64 | BytesColumn]
+    origin: I64 | None  # original row numbers; None: they are these
+    wides: list[Records] = field(default_factory=list)
+    contents: Sequence[SetColumn | ArrayColumn] = ()  # of the wide columns, not in time order
+
+    def part(self, first: int, last: int) -> list[I64 | BytesColumn]:
+        """Keys of rows [first, last)."""
+        return [
+            BytesColumn(key.offsets[first : last + 1], key.data)
+            if isinstance(key, BytesColumn)
+            else key[first:last]
+            for key in self.keys
+        ]
+
+    def part_wides(self, first: int, last: int) -> list[SetColumn | ArrayColumn]:
+        """Wide columns of rows [first, last)."""
+        if self.origin is None:
+            return [slice_wide(content, first, last) for content in self.contents]
+        return [take_wide(content, self.origin[first:last]) for content in self.contents]
+
+
+def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
+    """Drop unusable rows and sort the rest by time; equal times stay in order of arrival."""
+    origin: I64 | None = None
+    time = rows.time
+    if rows.usable is not None and not rows.usable.all():
+        origin = np.flatnonzero(rows.usable).astype(np.int64)
+        time = time[origin]
+    if not in_order(time):
+        order = np.argsort(time, kind="stable").astype(np.int64)
+        time = time[order]
+        origin = order if origin is None else origin[order]
+    if origin is None:
+        return Sorted(time, rows.columns, rows.keys, None, list(records), rows.wides)
+    columns = [column[origin] for column in rows.columns]
+    keys = [
+        take_bytes(key, origin) if isinstance(key, BytesColumn) else key[origin]
+        for key in rows.keys
+    ]
+    wides = [wide.take(origin) for wide in records]
+    return Sorted(time, columns, keys, origin, wides, rows.wides)
