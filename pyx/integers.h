@@ -15,6 +15,7 @@
 #define BUCKET_FILL 5 /* keys of a bucket, in the mean, at most */
 #define FIRST_BUCKETS 64
 #define FAR_BUCKETS 8192 /* so many are not in near caches: */
+#define KEYS_AT_ONCE 256
 #define BUCKETS_AHEAD 12 /* that of a key is fetched so many keys earlier */
 
 typedef struct {
@@ -71,30 +72,32 @@ static int32_t integers_add(Integers *all, int64_t key) {
     return (int32_t)all->n++;
 }
 
-/* Let the bucket of a key to come be fetched. */
-static inline void integers_fetch(const Integers *all, int64_t key) {
-    uint64_t at = mix64((uint64_t)key) & all->wrap;
-    __builtin_prefetch(all->key[at]);
-    __builtin_prefetch(all->code[at]);
-}
-
-/* Codes of n keys; 0: no memory.  SAME sets which keys of a bucket are the one wanted, as bits: the first
- * of them is, the others may be vacant. */
+/* Codes of n keys; 0: no memory.  Buckets of a block of keys are known before any is looked at.
+ * SAME sets which keys of a bucket are the one wanted, as bits: the first of them is, the others may
+ * be vacant. */
 #define INTEGERS_ENCODE(NAME, TARGET, SAME)                                                       \
     TARGET static int NAME(Integers *all, const int64_t *key, int64_t n, int32_t *out) {          \
-        for (int64_t i = 0; i < n; i++) {                                                         \
-            uint64_t at = mix64((uint64_t)key[i]) & all->wrap;                                    \
-            unsigned same;                                                                        \
-            if (all->wrap >= FAR_BUCKETS && i + BUCKETS_AHEAD < n)                                \
-                integers_fetch(all, key[i + BUCKETS_AHEAD]);                                      \
-            SAME(all->key[at], key[i], same);                                                     \
-            while (!same && all->code[at][BUCKET_KEYS - 1] >= 0) {                                \
-                at = (at + 1) & all->wrap;                                                        \
-                SAME(all->key[at], key[i], same);                                                 \
+        uint32_t bucket[KEYS_AT_ONCE];                                                            \
+        for (int64_t i = 0, k; i < n; i += k, key += k, out += k) {                               \
+            int64_t m = n - i < KEYS_AT_ONCE ? n - i : KEYS_AT_ONCE;                              \
+            uint64_t wrap = all->wrap;                                                            \
+            for (k = 0; k < m; k++) bucket[k] = (uint32_t)(mix64((uint64_t)key[k]) & wrap);       \
+            for (k = 0; k < m && all->wrap == wrap; k++) {                                        \
+                uint64_t at = bucket[k];                                                          \
+                unsigned same;                                                                    \
+                if (wrap >= FAR_BUCKETS && k + BUCKETS_AHEAD < m) {                               \
+                    __builtin_prefetch(all->key[bucket[k + BUCKETS_AHEAD]]);                      \
+                    __builtin_prefetch(all->code[bucket[k + BUCKETS_AHEAD]]);                     \
+                }                                                                                 \
+                SAME(all->key[at], key[k], same);                                                 \
+                while (!same && all->code[at][BUCKET_KEYS - 1] >= 0) {                            \
+                    at = (at + 1) & wrap;                                                         \
+                    SAME(all->key[at], key[k], same);                                             \
+                }                                                                                 \
+                int32_t code = same ? all->code[at][__builtin_ctz(same)] : -1;                    \
+                if (code < 0 && (code = integers_add(all, key[k])) < 0) return 0;                 \
+                out[k] = code;                                                                    \
             }                                                                                     \
-            int32_t code = same ? all->code[at][__builtin_ctz(same)] : -1;                        \
-            if (code < 0 && (code = integers_add(all, key[i])) < 0) return 0;                     \
-            out[i] = code;                                                                        \
         }                                                                                         \
         return 1;                                                                                 \
     }
