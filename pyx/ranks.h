@@ -48,27 +48,38 @@ static inline int64_t ranks_near(const int64_t *time, int64_t near, int64_t leng
     return lists_search(time, near, near + step < length ? near + step : length, lo);
 }
 
-/* Times of a block, most of which do not go back, to first row numbers; in place. */
-static inline void ranks_positions_plain(const int64_t *time, int64_t n, int64_t m, int64_t *bound,
-                                         int64_t at) {
-    for (int64_t k = 0; k < m; k++) {
-        int64_t lo = bound[k], stop = at + 8 < n ? at + 8 : n;
-        int back = at > 0 && time[at - 1] >= lo;
-        while (!back && at < stop && time[at] < lo) at++;
-        if (back || at == stop) at = ranks_near(time, at, n, lo);
-        bound[k] = at;
-    }
+/* First i with time[i] > hi. */
+static inline int64_t ranks_after(const int64_t *time, int64_t near, int64_t length, int64_t hi) {
+    return hi == INT64_MAX ? length : ranks_near(time, near, length, hi + 1);
 }
+
+#define RANKS_LESS(t, bound) ((t) < (bound))
+#define RANKS_NOT_MORE(t, bound) ((t) <= (bound))
+
+/* Times of a block, most of which do not go back, become the rows that NEAR gives for them, from `at` on. */
+#define RANKS_POSITIONS_PLAIN(NAME, EARLIER, NEAR)                                                \
+    static inline void NAME(const int64_t *time, int64_t n, int64_t m, int64_t *bound, int64_t at) { \
+        for (int64_t k = 0; k < m; k++) {                                                         \
+            int64_t wanted = bound[k], stop = at + 8 < n ? at + 8 : n;                            \
+            int back = at > 0 && !EARLIER(time[at - 1], wanted);                                  \
+            while (!back && at < stop && EARLIER(time[at], wanted)) at++;                         \
+            if (back || at == stop) at = NEAR(time, at, n, wanted);                               \
+            bound[k] = at;                                                                        \
+        }                                                                                         \
+    }
+
+RANKS_POSITIONS_PLAIN(ranks_begins_plain, RANKS_LESS, ranks_near)
+RANKS_POSITIONS_PLAIN(ranks_ends_plain, RANKS_NOT_MORE, ranks_after)
 
 #ifdef WINDJOIN_X86
 /* A vector of them at once, if none goes back up to the first of the next: each counts which of the next
  * rows lie before it.  Rows are looked at by RANKS_ROWS, whether needed or not, so that there is hardly
- * a branch to predict; a group that needs more than RANKS_MOST searches.  COUNT adds a row to `less`;
- * BEFORE counts the rows before the last of the group, where the next one begins: that one need not
- * wait for the others then. */
+ * a branch to predict; a group that needs more than RANKS_MOST searches.  EARLIER sets for two vectors
+ * which rows are, as bits or as -1; ADD counts them.  FOUND says how many rows come before the last of
+ * the group, where the next one begins: that one need not wait for the others then. */
 #define RANKS_ROWS 16
 #define RANKS_MOST 256
-#define RANKS_POSITIONS(NAME, TARGET, WIDTH, VECTOR, LOAD, STORE, ALL, FORWARD, COUNT, BEFORE)    \
+#define RANKS_POSITIONS(NAME, TARGET, WIDTH, VECTOR, LOAD, STORE, ALL, FORWARD, EARLIER, ADD, FOUND, NEAR) \
     TARGET static void NAME(const int64_t *time, int64_t n, int64_t m, int64_t *bound, int64_t at) { \
         int64_t k = 0;                                                                            \
         for (; k + WIDTH < m; k += WIDTH) {                                                       \
@@ -77,8 +88,9 @@ static inline void ranks_positions_plain(const int64_t *time, int64_t n, int64_t
             int found = 0, forward = FORWARD(wanted, LOAD(bound + k + 1));                        \
             if (stop > n) stop = n;                                                               \
             while (forward && !found && j + RANKS_ROWS <= stop) {                                 \
-                next = j + BEFORE(time + j, last);                                                \
-                UNROLLED for (int r = 0; r < RANKS_ROWS; r++) less = COUNT(less, time[j + r], wanted); \
+                next = j + FOUND(EARLIER, time + j, last);                                        \
+                UNROLLED for (int r = 0; r < RANKS_ROWS; r++)                                     \
+                    less = ADD(less, EARLIER(ALL(time[j + r]), wanted));                          \
                 j += RANKS_ROWS;                                                                  \
                 found = next < j;                                                                 \
             }                                                                                     \
@@ -87,64 +99,69 @@ static inline void ranks_positions_plain(const int64_t *time, int64_t n, int64_t
                 at = next;                                                                        \
                 continue;                                                                         \
             }                                                                                     \
-            for (int64_t l = k; l < k + WIDTH; l++)                                               \
-                bound[l] = at = ranks_near(time, at, n, bound[l]);                                \
-            if (!forward) at = ranks_near(time, at, n, bound[k + WIDTH]);                         \
+            for (int64_t l = k; l < k + WIDTH; l++) bound[l] = at = NEAR(time, at, n, bound[l]);  \
+            if (!forward) at = NEAR(time, at, n, bound[k + WIDTH]);                               \
         }                                                                                         \
-        for (; k < m; k++) bound[k] = at = ranks_near(time, at, n, bound[k]);                     \
+        for (; k < m; k++) bound[k] = at = NEAR(time, at, n, bound[k]);                           \
     }
 
 #define RANKS_LOAD_AVX2(p) _mm256_loadu_si256((const __m256i *)(p))
 #define RANKS_STORE_AVX2(p, v) _mm256_storeu_si256((__m256i *)(p), v)
 #define RANKS_FORWARD_AVX2(these, next) \
     (_mm256_movemask_epi8(_mm256_cmpgt_epi64(these, next)) == 0)
-#define RANKS_COUNT_AVX2(less, row, wanted) \
-    _mm256_sub_epi64(less, _mm256_cmpgt_epi64(wanted, _mm256_set1_epi64x(row)))
-#define RANKS_FOUR(rows, last) \
-    _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(last, RANKS_LOAD_AVX2(rows))))
-#define RANKS_BEFORE_AVX2(rows, last)                                                             \
-    __builtin_popcount((unsigned)(RANKS_FOUR(rows, last) | RANKS_FOUR((rows) + 4, last) << 4 |    \
-                                  RANKS_FOUR((rows) + 8, last) << 8 |                             \
-                                  RANKS_FOUR((rows) + 12, last) << 12))
-RANKS_POSITIONS(ranks_positions_avx2, TARGET_AVX2, 4, __m256i, RANKS_LOAD_AVX2, RANKS_STORE_AVX2,
-                _mm256_set1_epi64x, RANKS_FORWARD_AVX2, RANKS_COUNT_AVX2, RANKS_BEFORE_AVX2)
+#define RANKS_LESS_AVX2(rows, wanted) _mm256_cmpgt_epi64(wanted, rows)
+#define RANKS_NOT_MORE_AVX2(rows, wanted) \
+    _mm256_xor_si256(_mm256_cmpgt_epi64(rows, wanted), _mm256_set1_epi64x(-1))
+#define RANKS_ADD_AVX2(less, earlier) _mm256_sub_epi64(less, earlier)
+#define RANKS_FOUR(EARLIER, rows, last) \
+    _mm256_movemask_pd(_mm256_castsi256_pd(EARLIER(RANKS_LOAD_AVX2(rows), last)))
+#define RANKS_FOUND_AVX2(EARLIER, rows, last)                                                     \
+    __builtin_popcount((unsigned)(RANKS_FOUR(EARLIER, rows, last) |                               \
+                                  RANKS_FOUR(EARLIER, (rows) + 4, last) << 4 |                    \
+                                  RANKS_FOUR(EARLIER, (rows) + 8, last) << 8 |                    \
+                                  RANKS_FOUR(EARLIER, (rows) + 12, last) << 12))
+#define RANKS_AVX2(NAME, EARLIER, NEAR)                                                           \
+    RANKS_POSITIONS(NAME, TARGET_AVX2, 4, __m256i, RANKS_LOAD_AVX2, RANKS_STORE_AVX2,             \
+                    _mm256_set1_epi64x, RANKS_FORWARD_AVX2, EARLIER, RANKS_ADD_AVX2,              \
+                    RANKS_FOUND_AVX2, NEAR)
+RANKS_AVX2(ranks_begins_avx2, RANKS_LESS_AVX2, ranks_near)
+RANKS_AVX2(ranks_ends_avx2, RANKS_NOT_MORE_AVX2, ranks_after)
 
 #define RANKS_FORWARD_AVX512(these, next) (_mm512_cmpgt_epi64_mask(these, next) == 0)
-#define RANKS_COUNT_AVX512(less, row, wanted)                                                     \
-    _mm512_mask_add_epi64(less, _mm512_cmpgt_epi64_mask(wanted, _mm512_set1_epi64(row)), less,    \
-                          _mm512_set1_epi64(1))
-#define RANKS_BEFORE_AVX512(rows, last)                                                           \
-    __builtin_popcount(_mm512_cmpgt_epi64_mask(last, _mm512_loadu_si512(rows)) |                  \
-                       (unsigned)_mm512_cmpgt_epi64_mask(last, _mm512_loadu_si512((rows) + 8)) << 8)
-RANKS_POSITIONS(ranks_positions_avx512, TARGET_AVX512, 8, __m512i, _mm512_loadu_si512,
-                _mm512_storeu_si512, _mm512_set1_epi64, RANKS_FORWARD_AVX512, RANKS_COUNT_AVX512,
-                RANKS_BEFORE_AVX512)
+#define RANKS_LESS_AVX512(rows, wanted) _mm512_cmplt_epi64_mask(rows, wanted)
+#define RANKS_NOT_MORE_AVX512(rows, wanted) _mm512_cmple_epi64_mask(rows, wanted)
+#define RANKS_ADD_AVX512(less, earlier) \
+    _mm512_mask_add_epi64(less, earlier, less, _mm512_set1_epi64(1))
+#define RANKS_FOUND_AVX512(EARLIER, rows, last)                                                   \
+    __builtin_popcount(EARLIER(_mm512_loadu_si512(rows), last) |                                  \
+                       (unsigned)EARLIER(_mm512_loadu_si512((rows) + 8), last) << 8)
+#define RANKS_AVX512(NAME, EARLIER, NEAR)                                                         \
+    RANKS_POSITIONS(NAME, TARGET_AVX512, 8, __m512i, _mm512_loadu_si512, _mm512_storeu_si512,     \
+                    _mm512_set1_epi64, RANKS_FORWARD_AVX512, EARLIER, RANKS_ADD_AVX512,           \
+                    RANKS_FOUND_AVX512, NEAR)
+RANKS_AVX512(ranks_begins_avx512, RANKS_LESS_AVX512, ranks_near)
+RANKS_AVX512(ranks_ends_avx512, RANKS_NOT_MORE_AVX512, ranks_after)
 #endif
 
-/* near: where the last block ended. */
-static inline void ranks_positions(const int64_t *time, int64_t n, int64_t m, int64_t *bound, int64_t *near) {
-    if (!m) return;
-    int64_t at = ranks_near(time, *near, n, bound[0]);
 #ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) ranks_positions_avx512(time, n, m, bound, at);
-    else if (isa_level() == ISA_AVX2) ranks_positions_avx2(time, n, m, bound, at);
-    else
+#define RANKS_BEST(NAME)                          \
+    (isa_level() == ISA_AVX512 ? NAME##_avx512    \
+     : isa_level() == ISA_AVX2 ? NAME##_avx2      \
+                               : NAME##_plain)
+#else
+#define RANKS_BEST(NAME) NAME##_plain
 #endif
-        ranks_positions_plain(time, n, m, bound, at);
-    *near = bound[m - 1];
-}
 
 /* Windows lo <= time <= hi become lo <= row < hi, relative row numbers. */
 static inline void ranks_aim(void *state, int64_t m, int64_t *lo, int64_t *hi) {
     Ranks *all = state;
-    ranks_positions(all->time, all->n, m, lo, &all->near_lo);
-    if (all->n && all->time[all->n - 1] == INT64_MAX) { /* no time lies after the end of a window */
-        for (int64_t i = 0; i < m; i++)
-            hi[i] = hi[i] == INT64_MAX ? all->n : lists_search(all->time, 0, all->n, hi[i] + 1);
-        return;
-    }
-    for (int64_t i = 0; i < m; i++) hi[i] = add_saturated(hi[i], 1);
-    ranks_positions(all->time, all->n, m, hi, &all->near_hi);
+    if (!m) return;
+    int64_t begin = ranks_near(all->time, all->near_lo, all->n, lo[0]);
+    int64_t end = ranks_after(all->time, all->near_hi, all->n, hi[0]);
+    RANKS_BEST(ranks_begins)(all->time, all->n, m, lo, begin);
+    RANKS_BEST(ranks_ends)(all->time, all->n, m, hi, end);
+    all->near_lo = lo[m - 1];
+    all->near_hi = hi[m - 1];
 }
 
 /* Let the list of one of the n probes to come be fetched, and the rows of an earlier one, whose list has
