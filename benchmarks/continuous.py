@@ -24,7 +24,10 @@ from benchmarks.peers import letters
 from benchmarks.queries import query
 from benchmarks.workloads import WORKLOADS, Workload
 
-SIZES = {"W1": (1, 64, 1024, 16_384), "W2": (1, 64, 1024, 16_384), "W3": (64,), "W4": (1, 64)}
+SIZES = {
+    "W1": (1, 64, 1024, 16_384), "W1_ns": (64, 1024), "W2": (1, 64, 1024, 16_384),
+    "W2_ns": (64, 1024), "W3": (64,), "W4": (1, 64),
+}  # fmt: skip
 MOST_PUSHES = 400_000
 QUARTERS = 4
 READY_PUSHES, READY_ROWS = 64, 4096  # so many at most are made ready at a time, of each stream

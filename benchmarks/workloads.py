@@ -102,6 +102,7 @@ def _shape(name: str, results: int, checksum: int) -> Workload:
 
 
 W1 = (7_962_128, 8_549_580_360_002_326)
+W2 = (1_593_133, 1_711_017_922_924_446)
 
 WORKLOADS = {
     workload.name: workload
@@ -114,11 +115,15 @@ WORKLOADS = {
                  lambda: g.text_keys(_w1())),
         Workload("W1_payload", "W1 giving 4 numbers and a text per side", "equality", 2,
                  10 * SECOND, *W1, lambda: g.with_payload(generator("payload"), _w1())),
+        Workload("W1_ns", "W1 with times in nanoseconds", "equality", 2, 10_000 * SECOND, *W1,
+                 lambda: g.in_nanoseconds(_w1())),
         Workload("W1s", "2 x 500 k rows, a.k = b.k, Zipf(1.1) keys", "equality", 2,
                  1_500_000, 20_333_158, 21_834_809_430_408_553,
                  lambda: g.skewed(generator("W1s"))),
-        Workload("W2", "2 x 200 k rows, |a.x - b.x| <= 0.001", "band", 2, 10 * SECOND,
-                 1_593_133, 1_711_017_922_924_446, lambda: g.band(generator("W2")), 0.00100005),
+        Workload("W2", "2 x 200 k rows, |a.x - b.x| <= 0.001", "band", 2, 10 * SECOND, *W2,
+                 lambda: g.band(generator("W2")), 0.00100005),
+        Workload("W2_ns", "W2 with times in nanoseconds", "band", 2, 10_000 * SECOND, *W2,
+                 lambda: g.in_nanoseconds(g.band(generator("W2"))), 0.00100005),
         Workload("W3", "2 x 60 k sets of 5 of 100 items, overlap >= 3", "overlap", 2,
                  20 * SECOND, 14_853_046, 15_943_397_374_702_099, _w3, 3),
         Workload("W3L", "2 x 300 k sets of 10 of 100,000 items, overlap >= 4", "overlap", 2,

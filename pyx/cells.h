@@ -244,8 +244,8 @@ TARGET_AVX512 static NOT_INLINE void cells_short_list(const Lists *older, const 
 }
 
 /* The same as the loop above for what is asked most, as short as can be. */
-TARGET_AVX512 static int cells_probe_avx512(const Cells *cells, const Probe *probe, int64_t many,
-                                            Cursor *cursor, Pairs *out) {
+TARGET_AVX512 ALWAYS_INLINE int cells_probe_lines(const Cells *cells, const Probe *probe, int64_t many,
+                                                  Cursor *cursor, Pairs *out, const int exact) {
     const Lines *all = cells->rows;
     const Line *lines = all->lines;
     const int64_t(*values)[LINE_ROWS] = (const int64_t(*)[LINE_ROWS])all->value;
@@ -256,10 +256,10 @@ TARGET_AVX512 static int cells_probe_avx512(const Cells *cells, const Probe *pro
     const int64_t *bounds = probe->bound, begin = cells->begin;
     const __m512i newest = _mm512_set1_epi64(all->newest);
     const __m256i newest_bits = _mm256_set1_epi32((int)(uint32_t)all->newest);
+    const int64_t *los = probe->lo + cells->begin, *his = probe->hi + cells->begin;
     int64_t n = out->n, k = cursor->stop;
     PAIRS_AT_HAND
-    if (found_time || cursor->position || all->exact)
-        return cells_probe_any_avx512(cells, probe, many, cursor, out);
+    (void)found_time;
     while (k < many && n < capacity) {
         const int32_t i = askers[k];
         const __m256i first = _mm256_set1_epi32(firsts[i]), last = _mm256_set1_epi32(lasts[i]);
@@ -286,6 +286,7 @@ TARGET_AVX512 static int cells_probe_avx512(const Cells *cells, const Probe *pro
             __m512i v = _mm512_load_si512(values[code]);
             __mmask8 in = _mm256_mask_cmple_epi32_mask(_mm256_cmpge_epi32_mask(t, first), t, last);
             in &= _mm512_mask_cmple_epi64_mask(_mm512_cmpge_epi64_mask(v, from), v, to);
+            if (exact) in = lines_exactly_avx512(all, code, in, first, last, los[i], his[i]);
             __m256i row = _mm256_maskz_compress_epi32(
                 in, _mm256_load_si256((const __m256i *)line->row));
             __m512i back = _mm512_cvtepu32_epi64(_mm256_sub_epi32(newest_bits, row));
@@ -299,6 +300,14 @@ TARGET_AVX512 static int cells_probe_avx512(const Cells *cells, const Probe *pro
     out->n = n;
     cursor->stop = k;
     return k == many;
+}
+
+TARGET_AVX512 static int cells_probe_avx512(const Cells *cells, const Probe *probe, int64_t many,
+                                            Cursor *cursor, Pairs *out) {
+    if (out->time || cursor->position)
+        return cells_probe_any_avx512(cells, probe, many, cursor, out);
+    if (cells->rows->exact) return cells_probe_lines(cells, probe, many, cursor, out, 1);
+    return cells_probe_lines(cells, probe, many, cursor, out, 0);
 }
 #endif
 

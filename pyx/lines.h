@@ -131,8 +131,9 @@ static inline void line_put(Lines *all, int64_t code, int64_t time, int64_t row,
     if (all->exact) all->exact[code][last] = time;
 }
 
-/* Ask for the lines that rows will be put into, while others are searched. */
-static inline void lines_fetch(const Lines *all, int64_t n, const int32_t *code) {
+/* Ask for the lines that rows will be put into, while others are searched.  Always inline, as all that only
+ * fetches: a compiler may leave out the call of a function without effects. */
+ALWAYS_INLINE void lines_fetch(const Lines *all, int64_t n, const int32_t *code) {
     for (int64_t i = 0; i < n; i++) {
         if (code[i] >= all->n_lines) continue;
         __builtin_prefetch(all->lines + code[i], 1);
@@ -295,23 +296,35 @@ LINES_PROBE(lines_probe_avx2, TARGET_AVX2, LINES_IN_AVX2, LINES_EMIT_PLAIN, LIST
 LINES_PROBE(lines_probe_any_avx512, TARGET_AVX512, LINES_IN_AVX512, LINES_EMIT_AVX512,
             LISTS_WINDOW_AVX512)
 
+/* As lines_exactly: only rows in the first or the last step need a look at their exact times. */
+TARGET_AVX512 static inline __mmask8 lines_exactly_avx512(const Lines *all, int64_t code, __mmask8 in,
+                                                          __m256i first, __m256i last, int64_t lo,
+                                                          int64_t hi) {
+    __m256i t = _mm256_load_si256((const __m256i *)all->lines[code].time);
+    if (!(in & (_mm256_cmpeq_epi32_mask(t, first) | _mm256_cmpeq_epi32_mask(t, last)))) return in;
+    __m512i time = _mm512_load_si512(all->exact[code]);
+    in = _mm512_mask_cmpge_epi64_mask(in, time, _mm512_set1_epi64(lo));
+    return _mm512_mask_cmple_epi64_mask(in, time, _mm512_set1_epi64(hi));
+}
+
 /* The same for what is asked most, as short as can be: how many probes are on their way at a time
  * decides.  A key with a list is left to the loop above. */
-TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe, Cursor *cursor,
-                                            Pairs *out) {
+TARGET_AVX512 ALWAYS_INLINE int lines_probe_one_line(const Lines *all, const Probe *probe,
+                                                     Cursor *cursor, Pairs *out, const int exact) {
     int64_t n = out->n, i = cursor->probe, m = probe->n, n_lines = all->n_lines, base = all->base;
+    const int shift = exact ? all->shift : 0;
     const int32_t *codes = probe->code;
     const int64_t *los = probe->lo, *his = probe->hi, *asker = probe->bound;
     const Line *lines = all->lines;
     PAIRS_AT_HAND
+    (void)found_time;
     __m512i newest = _mm512_set1_epi64(all->newest);
     __m256i newest_bits = _mm256_set1_epi32((int)(uint32_t)all->newest);
-    if (found_time || cursor->position || all->exact)
-        return lines_probe_any_avx512(all, probe, cursor, out);
     for (; i < m && n < capacity; i++) {
         if ((uint64_t)(int64_t)codes[i] >= (uint64_t)n_lines) continue;
         const Line *line = lines + codes[i];
-        int64_t first = subtract_saturated(los[i], base), last = subtract_saturated(his[i], base);
+        int64_t first = subtract_saturated(los[i] >> shift, base);
+        int64_t last = subtract_saturated(his[i] >> shift, base);
         first = first < LINE_FIRST ? LINE_FIRST : first > INT32_MAX ? INT32_MAX : first;
         last = last < LINE_VACANT ? LINE_VACANT : last > LINE_LAST ? LINE_LAST : last;
         __m256i t = _mm256_load_si256((const __m256i *)line->time);
@@ -329,6 +342,9 @@ TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe
             continue;
         }
         __mmask8 in = _mm256_mask_cmple_epi32_mask(late, t, _mm256_set1_epi32((int)last));
+        if (exact)
+            in = lines_exactly_avx512(all, codes[i], in, _mm256_set1_epi32((int)first),
+                                      _mm256_set1_epi32((int)last), los[i], his[i]);
         __m256i row = _mm256_maskz_compress_epi32(
             in, _mm256_load_si256((const __m256i *)line->row));
         __m512i back = _mm512_cvtepu32_epi64(_mm256_sub_epi32(newest_bits, row));
@@ -343,24 +359,39 @@ TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe
     return i == m;
 }
 
+TARGET_AVX512 static int lines_probe_avx512(const Lines *all, const Probe *probe, Cursor *cursor,
+                                            Pairs *out) {
+    if (out->time || cursor->position) return lines_probe_any_avx512(all, probe, cursor, out);
+    if (all->exact) return lines_probe_one_line(all, probe, cursor, out, 1);
+    return lines_probe_one_line(all, probe, cursor, out, 0);
+}
+
 /* Put rows as long as each needs nothing but its line: it counts, none of those there is newer, the
  * slot that goes is vacant or has expired, and there is no list.  How many were. */
-TARGET_AVX512 static int64_t lines_put_avx512(const Lines *all, int64_t i, int64_t n,
-                                              const int32_t *code, const int64_t *time,
-                                              const int64_t *row, const int64_t *value,
-                                              int32_t horizon) {
+TARGET_AVX512 ALWAYS_INLINE int64_t lines_put_one_line(const Lines *all, int64_t i, int64_t n,
+                                                       const int32_t *code, const int64_t *time,
+                                                       const int64_t *row, const int64_t *value,
+                                                       int64_t alive, const int with_exact) {
+    const int32_t horizon = lines_least(all, alive);
     const __m256i one_on = _mm256_set_epi32(0, 7, 6, 5, 4, 3, 2, 1);
     const __m512i wide_one_on = _mm512_set_epi64(0, 7, 6, 5, 4, 3, 2, 1);
     Line *lines = all->lines;
     int64_t base = all->base;
-    if (all->exact) return i;
+    const int shift = with_exact ? all->shift : 0;
     for (; i < n; i++) {
         if (code[i] < 0) break;
         Line *line = lines + code[i];
-        int64_t t = subtract_saturated(time[i], base);
+        int64_t t = subtract_saturated(time[i] >> shift, base);
         if (t < horizon || line->time[0] >= horizon || line->time[LINE_ROWS - 1] > t ||
             all->more[code[i]])
             break;
+        if (with_exact) {
+            int64_t *exact = all->exact[code[i]];
+            if (time[i] < alive || (line->time[LINE_ROWS - 1] == t && exact[LINE_ROWS - 1] > time[i]))
+                break;
+            __m512i exacts = _mm512_permutexvar_epi64(wide_one_on, _mm512_load_si512(exact));
+            _mm512_store_si512(exact, _mm512_mask_set1_epi64(exacts, 0x80, time[i]));
+        }
         __m256i times = _mm256_permutexvar_epi32(
             one_on, _mm256_load_si256((const __m256i *)line->time));
         __m256i rows = _mm256_permutexvar_epi32(
@@ -376,6 +407,15 @@ TARGET_AVX512 static int64_t lines_put_avx512(const Lines *all, int64_t i, int64
     }
     return i;
 }
+
+#define LINES_PUT(NAME, EXACT)                                                                     \
+    TARGET_AVX512 static int64_t NAME(const Lines *all, int64_t i, int64_t n, const int32_t *code, \
+                                      const int64_t *time, const int64_t *row,                     \
+                                      const int64_t *value, int64_t horizon) {                     \
+        return lines_put_one_line(all, i, n, code, time, row, value, horizon, EXACT);              \
+    }
+LINES_PUT(lines_put_avx512, 0)
+LINES_PUT(lines_put_exact_avx512, 1)
 #endif
 
 /* The first row from i on that needs more than its line. */
@@ -384,7 +424,8 @@ static inline int64_t lines_put_fast(const Lines *all, int64_t i, int64_t n, con
                                      const int64_t *value, int64_t horizon) {
 #ifdef WINDJOIN_X86
     if (isa_level() == ISA_AVX512)
-        return lines_put_avx512(all, i, n, code, time, row, value, lines_least(all, horizon));
+        return all->exact ? lines_put_exact_avx512(all, i, n, code, time, row, value, horizon)
+                          : lines_put_avx512(all, i, n, code, time, row, value, horizon);
 #endif
     (void)all, (void)n, (void)code, (void)time, (void)row, (void)value, (void)horizon;
     return i;

@@ -46,7 +46,7 @@ static inline int64_t lists_begin(const List *list, const int64_t *time, int64_t
 #define LISTS_PREFETCH_HEAD 24
 #define LISTS_PREFETCH_BODY 12
 
-static inline void lists_prefetch(const Lists *all, const Probe *probe, int64_t i) {
+ALWAYS_INLINE void lists_prefetch(const Lists *all, const Probe *probe, int64_t i) {
     if (i + LISTS_PREFETCH_HEAD < probe->n && probe->code[i + LISTS_PREFETCH_HEAD] >= 0)
         __builtin_prefetch(all->lists + probe->code[i + LISTS_PREFETCH_HEAD]);
     if (i + LISTS_PREFETCH_BODY < probe->n && probe->code[i + LISTS_PREFETCH_BODY] >= 0) {
@@ -61,7 +61,7 @@ static inline void lists_prefetch(const Lists *all, const Probe *probe, int64_t 
 }
 
 /* Where the next rows of codes i + 16 and i + 8 will be written. */
-static inline void lists_prefetch_tail(const Lists *all, const int32_t *code, int64_t i, int64_t n) {
+ALWAYS_INLINE void lists_prefetch_tail(const Lists *all, const int32_t *code, int64_t i, int64_t n) {
     if (i + 16 >= n) return;
     if (code[i + 16] >= 0) __builtin_prefetch(all->lists + code[i + 16], 1);
     if (code[i + 8] >= 0) {

@@ -166,7 +166,7 @@ static inline void ranks_aim(void *state, int64_t m, int64_t *lo, int64_t *hi) {
 
 /* Let the list of one of the n probes to come be fetched, and the rows of an earlier one, whose list has
  * come by now; fetching what code -1 would have does no harm. */
-static inline void ranks_fetch(const Ranks *all, const int32_t *code, int64_t n) {
+ALWAYS_INLINE void ranks_fetch(const Ranks *all, const int32_t *code, int64_t n) {
     if (2 * RANKS_AHEAD < n) __builtin_prefetch(all->lists + code[2 * RANKS_AHEAD], 1);
     if (RANKS_AHEAD < n && code[RANKS_AHEAD] >= 0)
         __builtin_prefetch(all->row + all->lists[code[RANKS_AHEAD]].hint);

@@ -59,10 +59,12 @@ def expected(come: Pushes, windows: tuple[int, int], lateness: int) -> list[tupl
     return sorted(pairs)
 
 
-def found(come: Pushes, windows: tuple[int, int], lateness: int) -> list[tuple[int, int]]:
+def found(
+    come: Pushes, windows: tuple[int, int], lateness: int, band: bool = False
+) -> list[tuple[int, int]]:
     """The same by a session."""
     a, b = (wj.stream(s, time="t", window=w) for s, w in zip("ab", windows, strict=True))
-    query = wj.join(a, b, on=a["k"] == b["k"])
+    query = wj.join(a, b, on=(a["k"] - b["k"]).between(0, 0) if band else a["k"] == b["k"])
     schemas = {"a": SCHEMA, "b": SCHEMA}
     pairs: list[tuple[int, int]] = []
     with query.open(schemas=schemas, rows_only=True, lateness=lateness) as session:
@@ -72,9 +74,30 @@ def found(come: Pushes, windows: tuple[int, int], lateness: int) -> list[tuple[i
     return sorted(pairs)
 
 
-@given(pushes())
-def test_times_of_any_width_are_compared_exactly(case: Any) -> None:
-    assert found(*case) == expected(*case)
+@given(pushes(), st.booleans())
+def test_times_of_any_width_are_compared_exactly(case: Any, band: bool) -> None:
+    assert found(*case, band) == expected(*case)
+
+
+@st.composite
+def near_the_ends(draw: st.DrawFn) -> tuple[Pushes, tuple[int, int], int]:
+    """Rows a few ticks from both ends of long windows, where 32 bits of a time say too little."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    window = draw(st.sampled_from([2**33, 2**40, 2**50]))
+    late = draw(st.booleans())
+    found = []
+    for number in range(draw(st.integers(2, 8))):
+        for name in "ab":
+            n = draw(st.sampled_from([1, 5, 40]))
+            times = number * window + random.integers(-3, 4, n)
+            times = times if late else np.sort(times)
+            found.append((name, {"t": times, "k": random.integers(0, 1 + n // 4, n)}))
+    return found, (window, window + draw(st.integers(-2, 2))), 10 if late else 0
+
+
+@given(near_the_ends(), st.booleans())
+def test_times_within_a_step_are_compared_exactly(case: Any, band: bool) -> None:
+    assert found(*case, band) == expected(*case)
 
 
 @pytest.mark.parametrize("scale", SCALES)
