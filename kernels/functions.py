@@ -28,6 +28,7 @@ _MASK = '''"""Mask of a windjoin function over a block of candidates."""
 
 
 def mask(n, stride, ints, reals, out):
+    use_widest()
     for i in range(n):
         out[i] = 1 if function({arguments}) else 0
 '''
@@ -35,6 +36,7 @@ _SCAN = '''"""Mask of a windjoin function over the rows of a window, for one par
 
 
 def mask(n, stride, bound_ints, bound_reals, own_ints, own_reals, out):
+    use_widest()
 {bound}
     for i in range(n):
         out[i] = 1 if function({arguments}) else 0
@@ -44,6 +46,7 @@ _SWEEP = '''"""Mask of a windjoin function over windows of rows, one for each pa
 
 def mask(m, begin, count, bound_stride, bound_ints, bound_reals, own_stride, own_ints, own_reals,
          out):
+    use_widest()
     at = 0
     for p in range(m):
         first = begin[p]
@@ -232,10 +235,13 @@ def _loaded(name: str, path: Path, function: Any) -> Any:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None, path
     assert spec.loader is not None, path
+    from windjoin.kernels.widest import use_widest
+
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # where Numba looks for it when it reads its cache
     spec.loader.exec_module(module)
     vars(module)["function"] = function
+    vars(module)["use_widest"] = use_widest
     return module.mask
 
 
