@@ -79,6 +79,7 @@ def join_rows(
     run.threads = max(1, min(threads, sizes[run.order.start]))
     parts = cut(spec, streams, run.order, run.statistics, run.threads)
     run.parts = len(parts.ranges), parts.by
+    streams = list(parts.streams)  # those that were divided are not needed any more
     found = _Job(spec, parts, run, progress).run().finish()
     if spec.nearest is not None:
         found = _nearest(spec, spec.nearest, streams, found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from windjoin.kernels.equality import Equality
@@ -22,10 +23,12 @@ from windjoin.pyx.divide import divide
 ROWS_OF_A_PART = 400_000  # so many are worth indexes of their own: a burst is shared out
 ROWS_OF_A_SMALL_PART = 250_000  # their lists by key lie in nearer caches, in memory just used
 ROWS_OF_A_GROUP = 62_500  # of the largest stream: all that is looked at lies in near caches
-LEAST_DIVIDED = 1_000_000  # rows of the largest stream; indexes of fewer are not that far away
+LEAST_DIVIDED = 3_000_000  # rows of the largest stream, for one thread: dividing is not for nothing
 MOST_TWICE = 0.25  # rows in two stretches of time, of all
 MOST_GROUPS = 256  # as `divide` can
 LEAST_KEYS = 1 << 14  # the newest rows of fewer lie in near caches anyway
+SAMPLE_ROWS = 4096
+LARGEST_GROUP = 4  # times the mean: of neighbouring keys; else a hash spreads them
 
 Range = tuple[int, int]  # rows [first, last)
 
@@ -82,14 +85,18 @@ def _dividing_keys(spec: JoinSpec, order: Order, statistics: Statistics) -> list
         return None
     if any(isinstance(p, Opaque) for p in spec.predicates):  # these know rows by where they stand
         return None
-    shares = [statistics.share(p) for p in spec.predicates if isinstance(p, Equal)]
+    shares = [
+        statistics.share(p)
+        for p in spec.predicates
+        if isinstance(p, Equal) and all(keys[k.stream] == k.key for k in (p.left, p.right))
+    ]
     return keys if max(shares) * LEAST_KEYS <= 1 else None
 
 
 def _group_count(streams: Sequence[Sorted], threads: int) -> int:
     """How many groups of keys, if they are worth it."""
     rows = max(len(stream.time) for stream in streams)
-    if rows < LEAST_DIVIDED:
+    if rows * threads < LEAST_DIVIDED:  # threads would each index what others do
         return 1
     return min(-(-rows // ROWS_OF_A_GROUP // threads) * threads, MOST_GROUPS)
 
@@ -97,15 +104,26 @@ def _group_count(streams: Sequence[Sorted], threads: int) -> int:
 def _by_key(streams: Sequence[Sorted], keys: list[int], groups: int, threads: int) -> Parts:
     """Groups of keys; of integers that lie close together they are neighbours, and need no hash."""
     columns = [stream.keys[key] for stream, key in zip(streams, keys, strict=True)]
-    low, shift = None, 0
-    if (close := all_close(columns)) is not None:
-        low, count = close
-        shift = ((count - 1) // groups).bit_length()
-        groups = ((count - 1) >> shift) + 1
+    low, shift, groups = _neighbours(columns, groups)
     jobs = [(*job, groups, low, shift) for job in zip(streams, keys, strict=True)]
     divided = in_threads(min(threads, len(jobs)), _divided, jobs)
     ranges = [[(int(b[g]), int(b[g + 1])) for _, b in divided] for g in range(groups)]
     return Parts([stream for stream, _ in divided], ranges, "keys")
+
+
+def _neighbours(columns: list[Any], groups: int) -> tuple[int | None, int, int]:
+    """Least key, 1 << shift keys to a group, how many groups; None: these would be of unlike size."""
+    close = all_close(columns)
+    if close is None:
+        return None, 0, groups
+    low, count = close
+    shift = ((count - 1) // groups).bit_length()
+    for column in columns:
+        sample = column[:: max(len(column) // SAMPLE_ROWS, 1)]
+        sizes = np.bincount((sample - low) >> shift)
+        if sizes.max(initial=0) * groups > LARGEST_GROUP * len(sample):
+            return None, 0, groups
+    return low, shift, ((count - 1) >> shift) + 1
 
 
 def _divided(

@@ -90,7 +90,10 @@ def measure(spec: JoinSpec, rows: list[Rows], ordered: bool = False) -> Statisti
         ends = stream.time[[0, -1]] if ordered and len(stream) else stream.time
         span = int(ends.max()) - int(ends.min()) if len(stream) else 0
         rates.append(len(stream) / max(span, 1))
-    samples = [_spread(len(stream), stream.usable) for stream in rows]
+    samples = [
+        _spread(len(stream), stream.usable, number / len(rows))
+        for number, stream in enumerate(rows)
+    ]
     selectivity = {}
     for predicate in spec.predicates:
         share = _share(predicate, rows, samples)
@@ -100,12 +103,17 @@ def measure(spec: JoinSpec, rows: list[Rows], ordered: bool = False) -> Statisti
     return Statistics(sizes, tuple(rates), selectivity, _joint_shares(spec, rows, samples))
 
 
-def _spread(n: int, usable: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Row numbers spread evenly; a prime stride would hide periods no better."""
+def _spread(n: int, usable: NDArray[np.bool_] | None, phase: float) -> NDArray[np.int64]:
+    """Row numbers spread evenly; a prime stride would hide periods no better.
+
+    phase: of a stride, 0 to 1; of two streams of one table other rows are looked at, as a row has
+    everything in common with itself
+    """
     count = min(n, SAMPLE_ROWS)
     at = np.arange(count, dtype=np.int64)
     if n > count:
         at = at * (n - 1) // (count - 1)
+        at[:-1] += int(phase * ((n - 1) // (count - 1)))
     return at if usable is None else at[usable[at]]
 
 

@@ -31,7 +31,8 @@ def _with(attributes: Any, *more: str) -> Any:
     """Attributes of a function, among them one that llvmlite does not know but LLVM does."""
     kind = type(attributes)
     known = getattr(kind, "_known", None)
-    if known is None:  # another llvmlite than those of today: then with the usual width
+    # another llvmlite or Numba than those of today: then with the usual width
+    if not isinstance(known, frozenset) or "alwaysinline" in attributes:
         return attributes
     wider = type(kind.__name__, (kind,), {"_known": known | {WHOLE}})
     return wider([*attributes, *more])

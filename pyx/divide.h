@@ -12,7 +12,7 @@
 #include "keys.h"
 
 #define MOST_GROUPS 256
-#define LINE_ROWS 8
+#define ROWS_OF_A_LINE 8
 
 /* Of keys that lie close together, from `least` on, 1 << shift to a group; others are spread by a hash. */
 typedef struct {
@@ -27,15 +27,15 @@ typedef struct {
 } Divided;
 
 typedef struct {
-    int64_t key[LINE_ROWS], time[LINE_ROWS], row[LINE_ROWS];
+    int64_t key[ROWS_OF_A_LINE], time[ROWS_OF_A_LINE], row[ROWS_OF_A_LINE];
 } LineOfRows;
 
 static inline void line_write(const int64_t *line, int64_t *out) {
 #ifdef WINDJOIN_X86
-    for (int k = 0; k < LINE_ROWS; k += 2)
+    for (int k = 0; k < ROWS_OF_A_LINE; k += 2)
         _mm_stream_si128((__m128i *)(out + k), _mm_loadu_si128((const __m128i *)(line + k)));
 #else
-    memcpy(out, line, LINE_ROWS * sizeof(int64_t));
+    memcpy(out, line, ROWS_OF_A_LINE * sizeof(int64_t));
 #endif
 }
 
@@ -52,7 +52,7 @@ static inline void divide_count(const Division *by, const int64_t *key, int64_t 
 
 /* Write the rows of a line that lie at `from` up to `to`. */
 static inline void divide_write(const LineOfRows *line, int64_t from, int64_t to, const Divided *out) {
-    size_t at = (size_t)(from & (LINE_ROWS - 1)), bytes = (size_t)(to - from) * sizeof(int64_t);
+    size_t at = (size_t)(from & (ROWS_OF_A_LINE - 1)), bytes = (size_t)(to - from) * sizeof(int64_t);
     memcpy(out->key + from, line->key + at, bytes);
     memcpy(out->time + from, line->time + at, bytes);
     memcpy(out->row + from, line->row + at, bytes);
@@ -65,12 +65,12 @@ static inline void divide_rows(const int64_t *key, const int64_t *time, int64_t 
     int64_t place[MOST_GROUPS];
     memcpy(place, begin, (size_t)groups * sizeof(int64_t));
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = place[group[i]]++, k = at & (LINE_ROWS - 1);
+        int64_t at = place[group[i]]++, k = at & (ROWS_OF_A_LINE - 1);
         LineOfRows *line = lines + group[i];
         line->key[k] = key[i];
         line->time[k] = time[i];
         line->row[k] = i;
-        if (k < LINE_ROWS - 1) continue;
+        if (k < ROWS_OF_A_LINE - 1) continue;
         if (at - k < begin[group[i]]) {
             divide_write(line, begin[group[i]], at + 1, out);
             continue;
@@ -80,7 +80,7 @@ static inline void divide_rows(const int64_t *key, const int64_t *time, int64_t 
         line_write(line->row, out->row + at - k);
     }
     for (int g = 0; g < groups; g++) {
-        int64_t from = place[g] & ~(int64_t)(LINE_ROWS - 1);
+        int64_t from = place[g] & ~(int64_t)(ROWS_OF_A_LINE - 1);
         if (from < begin[g]) from = begin[g];
         divide_write(lines + g, from, place[g], out);
     }

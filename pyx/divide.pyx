@@ -8,7 +8,7 @@ import numpy as np
 
 
 cdef extern from "divide.h" nogil:
-    const int LINE_ROWS
+    const int ROWS_OF_A_LINE
     ctypedef struct Division:
         bint close
         int shift
@@ -56,7 +56,7 @@ def divide(const int64_t[::1] keys, const int64_t[::1] times, int groups, low, i
 
 cdef object _lines(int64_t n):
     """Room for n int64 from the border of a cache line on."""
-    room = np.empty(n + LINE_ROWS, np.int64)
+    room = np.empty(n + ROWS_OF_A_LINE, np.int64)
     cdef int64_t[::1] memory = room
-    cdef int64_t past = (<uint64_t>&memory[0] // sizeof(int64_t)) % LINE_ROWS
-    return room[LINE_ROWS - past : LINE_ROWS - past + n]
+    cdef int64_t past = (<uint64_t>&memory[0] // sizeof(int64_t)) % ROWS_OF_A_LINE
+    return room[ROWS_OF_A_LINE - past : ROWS_OF_A_LINE - past + n]

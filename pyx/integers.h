@@ -82,6 +82,10 @@ static int32_t integers_add(Integers *all, int64_t key) {
             int64_t m = n - i < KEYS_AT_ONCE ? n - i : KEYS_AT_ONCE;                              \
             uint64_t wrap = all->wrap;                                                            \
             for (k = 0; k < m; k++) bucket[k] = (uint32_t)(mix64((uint64_t)key[k]) & wrap);       \
+            for (k = 0; wrap >= FAR_BUCKETS && k < m && k < BUCKETS_AHEAD; k++) {                 \
+                __builtin_prefetch(all->key[bucket[k]]);                                          \
+                __builtin_prefetch(all->code[bucket[k]]);                                         \
+            }                                                                                     \
             for (k = 0; k < m && all->wrap == wrap; k++) {                                        \
                 uint64_t at = bucket[k];                                                          \
                 unsigned same;                                                                    \

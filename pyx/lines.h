@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     Line *lines;
     int64_t (*value)[LINE_ROWS]; /* of the rows; NULL: they are not kept */
-    int64_t (*exact)[LINE_ROWS]; /* times, NULL if shift is 0 */
+    int64_t (*exact)[LINE_ROWS]; /* times; NULL only if shift is 0 */
     uint32_t *more;              /* per line, 1 + number of the list of older rows; 0: none */
     int64_t n_lines;
     int64_t *memory; /* in which all these lie, at the beginning of a cache line */
@@ -43,7 +43,9 @@ typedef struct {
 } Lines;
 
 static inline int64_t lines_time(const Lines *all, int64_t code, int k) {
-    return all->exact ? all->exact[code][k] : all->base + all->lines[code].time[k];
+    /* without a sign, as a vacant slot may lie before all times */
+    return all->exact ? all->exact[code][k]
+                      : (int64_t)((uint64_t)all->base + (uint64_t)(int64_t)all->lines[code].time[k]);
 }
 
 /* What n lines take, in int64. */
@@ -132,7 +134,8 @@ static inline void line_put(Lines *all, int64_t code, int64_t time, int64_t row,
 }
 
 /* Ask for the lines that rows will be put into, while others are searched.  Always inline, as all that only
- * fetches: a compiler may leave out the call of a function without effects. */
+ * fetches: a compiler may leave out the call of a function without effects.  Exact times are not
+ * asked for: that was slower. */
 ALWAYS_INLINE void lines_fetch(const Lines *all, int64_t n, const int32_t *code) {
     for (int64_t i = 0; i < n; i++) {
         if (code[i] >= all->n_lines) continue;

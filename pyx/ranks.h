@@ -26,7 +26,7 @@ typedef struct {
     int64_t n;
     int64_t first;
     int64_t list_room, row_room; /* of the arrays, in int64 */
-    int64_t near_lo, near_hi; /* where the windows of the last block ended */
+    int64_t near_lo, near_hi; /* where the last window of the last block began and ended */
     int64_t reached; /* where the last window began: hints are not ahead of it */
 } Ranks;
 

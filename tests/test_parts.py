@@ -35,7 +35,6 @@ def table(random: np.random.Generator, rows: int, keys: np.ndarray[Any, Any]) ->
         "t": random.integers(0, 4 * rows + 1, rows),
         "k": keys[random.integers(0, len(keys), rows)],
         "x": random.integers(0, 4, rows),
-        "w": random.random(rows).astype(str),
     }
 
 
@@ -119,9 +118,9 @@ def on_one_key(window: int, **options: Any) -> Any:
 def test_what_was_divided_is_told() -> None:
     asked = on_one_key(ENDLESS)
     assert "threads" not in asked.explain()
-    asked.indices(tables_of(1_000_000), threads=2)
-    assert "threads: 2, in 16 groups of keys" in asked.explain()
-    assert asked.explain("json")["parts"] == {"count": 16, "of": "keys"}
+    asked.indices(tables_of(1_600_000), threads=2)
+    assert "threads: 2, in 25 groups of keys" in asked.explain()
+    assert asked.explain("json")["parts"] == {"count": 25, "of": "keys"}
     asked.indices(tables_of(1000), threads=1)
     assert "threads: 1\n" in asked.explain()
 
@@ -132,12 +131,47 @@ def test_short_windows_are_cut_by_time() -> None:
     assert "threads: 1, in 4 stretches of time" in asked.explain()
 
 
+def test_rows_of_one_table_are_not_taken_for_rows_with_equal_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parts, "LEAST_DIVIDED", 100_000)
+    asked = on_one_key(ENDLESS)
+    same = tables_of(150_000)["a"]
+    asked.indices({"a": same, "b": same}, threads=1)
+    assert "in 3 groups of keys" in asked.explain()
+
+
+@pytest.mark.parametrize("outlier", [False, True])
+def test_groups_of_neighbours_are_of_like_size(
+    monkeypatch: pytest.MonkeyPatch, outlier: bool
+) -> None:
+    monkeypatch.setattr(parts, "LEAST_DIVIDED", 100_000)
+    sizes = []
+
+    def noted(*args: Any) -> Any:
+        found = divide(*args)
+        sizes.append(np.diff(found[-1]))
+        return found
+
+    monkeypatch.setattr(parts, "divide", noted)
+    tables = tables_of(300_000)
+    if outlier:
+        for one in tables.values():
+            one["k"] //= 4
+        tables["a"]["k"][7] = 1_000_000
+    on_one_key(ENDLESS).indices(tables, threads=1)
+    assert len(sizes) == 2
+    assert all(one.max() < 2 * 300_000 / len(one) for one in sizes)
+
+
 @pytest.mark.parametrize("why", ["text", "two keys", "another key", "anything", "few keys"])
 def test_what_cannot_be_divided_is_cut_by_time(
     small_groups: None, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     random = np.random.default_rng(7)
     tables = [table(random, 40, np.arange(7)) for _ in "abc"]
+    for one in tables:
+        one["w"] = one["k"].astype(str)
     a, b, c = (wj.stream(name, time="t", window=ENDLESS) for name in "abc")
     asked = {
         "text": lambda: wj.join(a, b, on=a["w"] == b["w"]),
@@ -149,7 +183,7 @@ def test_what_cannot_be_divided_is_cut_by_time(
     if why == "few keys":
         monkeypatch.setattr(parts, "LEAST_KEYS", 1000)
     found = asked.indices(dict(zip(asked.names, tables, strict=False)), threads=2)
-    assert len(found["a"]) or why == "text"
+    assert len(found["a"])
     assert "in 2 stretches of time" in asked.explain()
 
 

@@ -26,6 +26,10 @@ def test_llvm_is_asked_for_whole_registers(wide: bool) -> None:
     assert (WHOLE in compiled(wide).inspect_llvm()) is wide
 
 
-def test_attributes_of_an_unknown_kind_stay_as_they_are() -> None:
-    attributes = {"nounwind"}
+class Inlined(set[str]):
+    _known = frozenset({"alwaysinline"})
+
+
+@pytest.mark.parametrize("attributes", [{"nounwind"}, Inlined({"alwaysinline"})])
+def test_other_attributes_than_todays_stay_as_they_are(attributes: Any) -> None:
     assert _with(attributes, WHOLE) is attributes
