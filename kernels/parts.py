@@ -112,7 +112,7 @@ def _by_key(streams: Sequence[Sorted], keys: list[int], groups: int, threads: in
 
 
 def _neighbours(columns: list[Any], groups: int) -> tuple[int | None, int, int]:
-    """Least key, 1 << shift keys to a group, how many groups; None: these would be of unlike size."""
+    """Least key, 1 << shift keys to a group, how many groups; None: of too unlike size."""
     close = all_close(columns)
     if close is None:
         return None, 0, groups
