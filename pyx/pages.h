@@ -16,10 +16,10 @@
 #include <sys/mman.h>
 #endif
 
-#define PIECE ((size_t)1 << 22) /* two huge pages; a move takes some microseconds, whatever its size */
+#define PIECE ((size_t)1 << 21) /* a huge page; a move takes some microseconds, whatever its size */
 #define MAPPED_FROM (PIECE / 2)
 #define FIRST_SPACE (16 * PIECE)
-#define MOST_SPARE 64
+#define MOST_SPARE 128
 
 /* bytes is the room; space: addresses of a mapping, pieces up to `bytes`, 0: from malloc. */
 typedef struct {

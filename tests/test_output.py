@@ -11,7 +11,7 @@ from windjoin.pyx.lists import KeyLists
 from windjoin.pyx.output import Output, release
 from windjoin.pyx.pipeline import Pipeline
 
-PIECE = (4 << 20) // 8  # rows of a column that one piece of memory holds
+PIECE = (2 << 20) // 8  # rows of a column that one piece of memory holds
 SIZES = (0, 1, 5000, PIECE // 2, PIECE - 16, PIECE, PIECE + 1, 2 * PIECE - 1, 3 * PIECE + 7)
 
 

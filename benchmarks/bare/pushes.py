@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from benchmarks.bare.library import loops, pointers
+from benchmarks.continuous import arrived, sources
 from benchmarks.workloads import WORKLOADS
 
 SIZES = (1, 64, 1024, 16_384)
+AT_ONCE = 64  # rows that are made ready at a time
+RESULTS = 4  # of a row of W1, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,28 @@ def measure(name: str, size: int, rounds: int = 3) -> Bare:
     least = min(run(None) for _ in range(rounds))
     rows = sum(len(t) for t in times)
     return Bare(name, size, least / rows, found.value, total.value)
+
+
+def call(name: str, rows: int) -> float:
+    """Nanoseconds of a function of Python that takes and gives what a push of one row does.
+
+    It looks up the arrays of the row, joins nothing, and gives two new arrays in a dictionary.
+    """
+    source = sources([WORKLOADS[name].tables()[0].combine_chunks()])[0]
+
+    def answer(_: str, row: dict[str, Any]) -> dict[str, Any]:
+        for column in row:
+            row[column]
+        return {"a": np.empty(RESULTS, np.int64), "b": np.empty(RESULTS, np.int64)}
+
+    taken, found = 0, 0
+    for start in range(0, rows, AT_ONCE):
+        ready = [arrived(source, at, 1) for at in range(start, start + AT_ONCE)]
+        begun = time.thread_time_ns()
+        for row in ready:
+            found += len(answer(name, row)["a"])
+        taken += time.thread_time_ns() - begun
+    return taken / rows
 
 
 def main() -> None:
