@@ -64,12 +64,12 @@ def test_memory_of_results_that_are_gone_is_used_again() -> None:
     columns = filled(0, 3 * PIECE).finish()
     release()  # what was reserved beyond the last result
     del columns
-    assert release() == 2 * 3 * (4 << 20)
+    assert release() == 2 * 3 * 8 * PIECE
 
 
 def test_what_is_kept_is_bounded() -> None:
     release()
-    columns = [filled(0, 9 * PIECE).finish() for _ in range(4)]
+    columns = [filled(0, 9 * PIECE).finish() for _ in range(8)]
     del columns
     assert release() == 256 << 20
     assert release() == 0
@@ -80,4 +80,4 @@ def test_results_that_nobody_asks_for_leave_their_memory() -> None:
     output = filled(0, 2 * PIECE)
     output.discard()
     assert len(output) == 0
-    assert release() >= 2 * 2 * (4 << 20)
+    assert release() >= 2 * 2 * 8 * PIECE
