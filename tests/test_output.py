@@ -69,7 +69,7 @@ def test_memory_of_results_that_are_gone_is_used_again() -> None:
 
 def test_what_is_kept_is_bounded() -> None:
     release()
-    columns = [filled(0, 9 * PIECE).finish() for _ in range(8)]
+    columns = [filled(0, 18 * PIECE).finish() for _ in range(4)]
     del columns
     assert release() == 256 << 20
     assert release() == 0
