@@ -17,14 +17,7 @@ from windjoin.kernels.records import encode_wides
 from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import with_sampled
 from windjoin.kernels.sorting import Sorted, in_time_order
-from windjoin.kernels.spec import (
-    I64,
-    Bools,
-    JoinSpec,
-    Nearest,
-    Opaque,
-    Rows,
-)
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Nearest, Opaque, Rows
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.kernels.threads import in_threads
 from windjoin.pyx.column import ColumnView
@@ -153,6 +146,7 @@ class _Job:
     def __init__(self, spec: JoinSpec, parts: Parts, run: Run, progress: Progress | None) -> None:
         self.spec = spec
         self.parts = parts
+        self.keys = shared_key(spec, run.order)
         self.run_info = run
         self.progress = progress
         self.lock = threading.Lock()
@@ -228,10 +222,9 @@ class _Job:
         jumping between the lists of all keys in time order.
         """
         order = self.run_info.order
-        keys = shared_key(self.spec, order)
-        if len(order.steps) == 1 or keys is None:
+        if len(order.steps) == 1 or self.keys is None:
             return None
-        table, key = tables[order.start], keys[order.start]
+        table, key = tables[order.start], self.keys[order.start]
         codes, count = table.codes[key], table.code_counts[key]
         return KeyLists.load(codes, table.time, count, table.first)
 

@@ -232,11 +232,11 @@ def _source_file(name: str, source: str) -> Path:
 
 
 def _loaded(name: str, path: Path, function: Any) -> Any:
+    from windjoin.kernels.widest import use_widest
+
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None, path
     assert spec.loader is not None, path
-    from windjoin.kernels.widest import use_widest
-
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # where Numba looks for it when it reads its cache
     spec.loader.exec_module(module)

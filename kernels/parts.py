@@ -13,8 +13,7 @@ import numpy as np
 from windjoin.kernels.equality import Equality
 from windjoin.kernels.keys import all_close
 from windjoin.kernels.order import Order
-from windjoin.kernels.records import take_bytes
-from windjoin.kernels.sorting import Sorted
+from windjoin.kernels.sorting import Sorted, take_keys
 from windjoin.kernels.spec import I64, BytesColumn, Equal, JoinSpec, Opaque
 from windjoin.kernels.statistics import Statistics
 from windjoin.kernels.threads import in_threads
@@ -133,19 +132,12 @@ def _divided(
     column = stream.keys[key]
     assert not isinstance(column, BytesColumn), "texts are not divided"
     own, time, order, begin = divide(column, stream.time, groups, low, shift)
-    keys: list[I64 | BytesColumn] = []
-    for number, other in enumerate(stream.keys):
-        if number == key:
-            keys.append(own)
-        else:
-            keys.append(
-                take_bytes(other, order) if isinstance(other, BytesColumn) else other[order]
-            )
+    others = take_keys([*stream.keys[:key], *stream.keys[key + 1 :]], order)
     divided = replace(
         stream,
         time=time,
         columns=[column[order] for column in stream.columns],
-        keys=keys,
+        keys=[*others[:key], own, *others[key:]],
         origin=order if stream.origin is None else stream.origin[order],
         wides=[wide.take(order) for wide in stream.wides],
     )

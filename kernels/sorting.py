@@ -52,9 +52,10 @@ def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
     if origin is None:
         return Sorted(time, rows.columns, rows.keys, None, list(records), rows.wides)
     columns = [column[origin] for column in rows.columns]
-    keys = [
-        take_bytes(key, origin) if isinstance(key, BytesColumn) else key[origin]
-        for key in rows.keys
-    ]
     wides = [wide.take(origin) for wide in records]
-    return Sorted(time, columns, keys, origin, wides, rows.wides)
+    return Sorted(time, columns, take_keys(rows.keys, origin), origin, wides, rows.wides)
+
+
+def take_keys(keys: Sequence[I64 | BytesColumn], rows: I64) -> list[I64 | BytesColumn]:
+    """Some rows of key columns, or all in another order."""
+    return [take_bytes(key, rows) if isinstance(key, BytesColumn) else key[rows] for key in keys]

@@ -15,7 +15,7 @@
 #define BUCKET_FILL 5 /* keys of a bucket, in the mean, at most */
 #define FIRST_BUCKETS 64
 #define FAR_BUCKETS 8192 /* so many are not in near caches: */
-#define KEYS_AT_ONCE 256
+#define KEYS_AT_ONCE 256 /* whose buckets are known before any is looked at */
 #define BUCKETS_AHEAD 12 /* that of a key is fetched so many keys earlier */
 
 typedef struct {
@@ -72,6 +72,12 @@ static int32_t integers_add(Integers *all, int64_t key) {
     return (int32_t)all->n++;
 }
 
+/* Let a bucket be fetched; always inline, see lines_fetch. */
+ALWAYS_INLINE void integers_fetch(const Integers *all, uint32_t bucket) {
+    __builtin_prefetch(all->key[bucket]);
+    __builtin_prefetch(all->code[bucket]);
+}
+
 /* Codes of n keys; 0: no memory.  Buckets of a block of keys are known before any is looked at.
  * SAME sets which keys of a bucket are the one wanted, as bits: the first of them is, the others may
  * be vacant. */
@@ -82,17 +88,13 @@ static int32_t integers_add(Integers *all, int64_t key) {
             int64_t m = n - i < KEYS_AT_ONCE ? n - i : KEYS_AT_ONCE;                              \
             uint64_t wrap = all->wrap;                                                            \
             for (k = 0; k < m; k++) bucket[k] = (uint32_t)(mix64((uint64_t)key[k]) & wrap);       \
-            for (k = 0; wrap >= FAR_BUCKETS && k < m && k < BUCKETS_AHEAD; k++) {                 \
-                __builtin_prefetch(all->key[bucket[k]]);                                          \
-                __builtin_prefetch(all->code[bucket[k]]);                                         \
-            }                                                                                     \
+            for (k = 0; wrap >= FAR_BUCKETS && k < m && k < BUCKETS_AHEAD; k++)                   \
+                integers_fetch(all, bucket[k]);                                                   \
             for (k = 0; k < m && all->wrap == wrap; k++) {                                        \
                 uint64_t at = bucket[k];                                                          \
                 unsigned same;                                                                    \
-                if (wrap >= FAR_BUCKETS && k + BUCKETS_AHEAD < m) {                               \
-                    __builtin_prefetch(all->key[bucket[k + BUCKETS_AHEAD]]);                      \
-                    __builtin_prefetch(all->code[bucket[k + BUCKETS_AHEAD]]);                     \
-                }                                                                                 \
+                if (wrap >= FAR_BUCKETS && k + BUCKETS_AHEAD < m)                                 \
+                    integers_fetch(all, bucket[k + BUCKETS_AHEAD]);                               \
                 SAME(all->key[at], key[k], same);                                                 \
                 while (!same && all->code[at][BUCKET_KEYS - 1] >= 0) {                            \
                     at = (at + 1) & wrap;                                                         \

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bare.library import loops, pointers
-from benchmarks.continuous import arrived, sources
+from benchmarks.continuous import READY_PUSHES, arrived, sources
 from benchmarks.workloads import WORKLOADS
 
 SIZES = (1, 64, 1024, 16_384)
-AT_ONCE = 64  # rows that are made ready at a time
 RESULTS = 4  # of a row of W1, about
 
 
@@ -81,8 +80,8 @@ def call(name: str, rows: int) -> float:
         return {"a": np.empty(RESULTS, np.int64), "b": np.empty(RESULTS, np.int64)}
 
     taken, found = 0, 0
-    for start in range(0, rows, AT_ONCE):
-        ready = [arrived(source, at, 1) for at in range(start, start + AT_ONCE)]
+    for start in range(0, rows, READY_PUSHES):
+        ready = [arrived(source, at, 1) for at in range(start, start + READY_PUSHES)]
         begun = time.thread_time_ns()
         for row in ready:
             found += len(answer(name, row)["a"])
