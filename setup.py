@@ -1,6 +1,7 @@
 """Build the compiled rooms.  Everything else about the package is in pyproject.toml.
 
-``WINDJOIN_DEBUG=1`` at build time turns bounds checks and C assertions on.
+``WINDJOIN_DEBUG=1`` at build time turns bounds checks and C assertions on,
+``WINDJOIN_SANITIZE=address,undefined`` the sanitizers of the compiler and C assertions.
 """
 
 import os
@@ -13,7 +14,12 @@ from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
 DEBUG = os.environ.get("WINDJOIN_DEBUG") == "1"
-BUILD = "build/debug" if DEBUG else "build"  # neither takes objects of the other for its own
+SANITIZE = os.environ.get("WINDJOIN_SANITIZE", "")
+# none takes objects of another for its own
+BUILD = "build/sanitize" if SANITIZE else "build/debug" if DEBUG else "build"
+SPEED = ["-O1", "-g"] if DEBUG else ["-O3", "-g0", "-fno-math-errno"]
+# with sanitizers and -O1, GCC 12 makes wrong code of masks of AVX-512
+SANITIZED = [f"-fsanitize={SANITIZE}", "-O2", "-g"] if SANITIZE else []
 
 DIRECTIVES = {
     "language_level": 3,
@@ -40,10 +46,11 @@ def extension(source: Path) -> Extension:
         include_dirs=[numpy.get_include(), "pyx"],
         depends=[f"pyx/{name}" for name in sorted(headers(source))],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
-        + ([] if DEBUG else [("NDEBUG", "1")]),
+        + ([] if DEBUG or SANITIZE else [("NDEBUG", "1")]),
+        undef_macros=["NDEBUG"] if DEBUG or SANITIZE else [],  # Python's own flags define it
         # what is exact rounds after every operation, on any machine
-        extra_compile_args=["-ffp-contract=off"]
-        + (["-O1", "-g"] if DEBUG else ["-O3", "-g0", "-fno-math-errno"]),
+        extra_compile_args=["-ffp-contract=off", *SPEED, *SANITIZED],
+        extra_link_args=SANITIZED,
     )
 
 

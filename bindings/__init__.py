@@ -3,7 +3,11 @@
 from windjoin.errors import (
     ClusterError,
     DataError,
+    FunctionError,
+    HeldBackWarning,
     InputError,
+    LateRowError,
+    LateRowWarning,
     QueryError,
     SchemaError,
     SessionError,
@@ -32,7 +36,11 @@ __version__ = "0.1.0"
 __all__ = [
     "ClusterError",
     "DataError",
+    "FunctionError",
+    "HeldBackWarning",
     "InputError",
+    "LateRowError",
+    "LateRowWarning",
     "Query",
     "QueryError",
     "SchemaError",

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from windjoin.checking import Typed
 from windjoin.errors import QueryError, SchemaError, hint, quoted
-from windjoin.evaluate import holds
-from windjoin.kernels.spec import I64, Bools, JoinSpec, Nearest, Opaque, Similarity, StreamSpec
+from windjoin.evaluate import holds, raising_call
+from windjoin.expressions import Column
+from windjoin.kernels.functions import RAISED
+from windjoin.kernels.spec import I64, Call, JoinSpec, Nearest, Opaque, Similarity, StreamSpec
 from windjoin.layout import gatherable_schema
 from windjoin.lowering import Lowering
+from windjoin.measures import score_values
 from windjoin.output import Fetch, Output, table_fetch
 from windjoin.query import Query
 from windjoin.rows import Prepared, StreamRows
-from windjoin.times import Clock, clock_of, time_column, window_ticks
+from windjoin.times import Clock, TimeColumn, clock_of, time_column, window_ticks
 from windjoin.watermarks import promise_ticks
 
 PlainColumns = tuple[list[tuple[str, np.dtype[Any]]], list[tuple[str, np.dtype[Any], int]]]
@@ -51,29 +56,47 @@ class BoundQuery:
                 lowering.filter(number, condition)
         for condition in query.on:
             lowering.add(condition)
+        self.output = Output(query, schemas, lowering.score)
         lowering.finish()
-        self._output = Output(query, schemas)
         self._opaque = lowering.opaque
-        self._streams = [
-            StreamRows(time_column(stream, self.clock, schemas), plan, schemas[stream.name])
-            for stream, plan in zip(query.streams, lowering.plans, strict=True)
-        ]
+        self._plans = lowering.plans
+        self._streams = self._stream_rows()
         self.spec: JoinSpec = JoinSpec(
-            tuple(
-                StreamSpec(
-                    stream.name,
-                    window_ticks(stream, self.clock, query.closed),
-                    plan.dtypes(),
-                    plan.key_forms(),
-                    tuple(plan.spaces),
-                    plan.wide_specs(),
-                )
-                for stream, plan in zip(query.streams, lowering.plans, strict=True)
-            ),
+            self._stream_specs(),
             tuple(lowering.predicates),
             query.exclude_self,
             _nearest(query, lowering),
+            tuple(lowering.scores),
         )
+
+    def _stream_rows(self) -> list[StreamRows]:
+        return [
+            StreamRows(time_column(s, self.clock, self.schemas), plan, self.schemas[s.name])
+            for s, plan in zip(self.query.streams, self._plans, strict=True)
+        ]
+
+    def _stream_specs(self) -> tuple[StreamSpec, ...]:
+        return tuple(
+            StreamSpec(
+                stream.name,
+                window_ticks(stream, self.clock, self.query.closed),
+                plan.dtypes(),
+                plan.key_forms(),
+                tuple(plan.spaces),
+                plan.wide_specs(),
+            )
+            for stream, plan in zip(self.query.streams, self._plans, strict=True)
+        )
+
+    def without_scores(self) -> BoundQuery:
+        """The same for who wants row numbers alone: nothing is made of rows for scores."""
+        if not self.spec.scores:
+            return self
+        other = copy(self)
+        other._plans = [plan.without_scores() for plan in self._plans]
+        other._streams = other._stream_rows()
+        other.spec = replace(self.spec, streams=other._stream_specs(), scores=())
+        return other
 
     def fits(self, schemas: Mapping[str, pa.Schema]) -> bool:
         """Whether binding the query to these schemas would make the same."""
@@ -90,20 +113,22 @@ class BoundQuery:
     @property
     def integer_times(self) -> bool:
         """Whether the time columns of all streams are plain integers."""
-        return all(
-            pa.types.is_integer(self.schemas[one.time.stream].field(one.time.column).type)
-            for one in self._streams
-        )
+        return all(pa.types.is_integer(one.time.type) for one in self._streams)
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of the joined result."""
-        return self._output.schema
+        return self.output.schema
 
     @property
     def payload(self) -> list[list[str]]:
         """For every stream, the columns that `gather` asks for."""
-        return self._output.needed
+        return self.output.needed
+
+    @property
+    def selected(self) -> list[list[str]]:
+        """For every stream, the columns that the result is made of, gathered or measured."""
+        return self.output.read
 
     @property
     def evaluated(self) -> list[list[str]]:
@@ -132,6 +157,10 @@ class BoundQuery:
         vectors = self._streams[stream].plain_vectors()
         return None if columns is None or vectors is None else (columns, vectors)
 
+    def as_they_lie(self, stream: int) -> bool:
+        """Whether the kernels take rows of a stream from Arrow's memory, nothing being computed."""
+        return self._streams[stream].as_they_lie
+
     def plain(self, stream: int) -> Callable[[Any], Any]:
         """A function that gives the rows of a table of stream number ``stream`` without a copy.
 
@@ -141,9 +170,11 @@ class BoundQuery:
 
     def promise(self, stream: int, time: Any) -> int:
         """A time of stream number ``stream``, as a user gives it to ``advance``, in ticks."""
-        column = self._streams[stream].time
-        arrow_type = self.schemas[column.stream].field(column.column).type
-        return promise_ticks(column.stream, arrow_type, column.ratio, time)
+        return promise_ticks(self._streams[stream].time, time)
+
+    def time_column(self, stream: int) -> TimeColumn:
+        """How the times of stream number ``stream`` are counted."""
+        return self._streams[stream].time
 
     def spec_with(self, fetch: Fetch) -> JoinSpec:
         """The spec with predicates that can be evaluated on the data ``fetch`` serves.
@@ -155,16 +186,32 @@ class BoundQuery:
             opaque = predicates[position]
             assert isinstance(opaque, Opaque)
             names = {number: self.query.names[number] for number in opaque.streams}
-            predicates[position] = replace(opaque, evaluate=_PairMask(typed, names, fetch))
+            pairs = _Pairs(typed, names, fetch)
+            predicates[position] = replace(opaque, evaluate=pairs.mask, call=pairs.call)
         return replace(self.spec, predicates=tuple(predicates))
 
-    def gather(self, tables: Sequence[pa.Table], rows: Sequence[I64], threads: int = 1) -> pa.Table:
-        """The result table for row numbers of every stream's table."""
-        return self._output.gather(table_fetch(tables), rows, threads)
+    def gather(
+        self,
+        tables: Sequence[pa.Table],
+        rows: Sequence[I64],
+        threads: int = 1,
+        scores: Sequence[Any] = (),
+    ) -> pa.Table:
+        """The result table for row numbers of every stream's table.
 
-    def gather_with(self, fetch: Fetch, rows: Sequence[I64], threads: int = 1) -> pa.Table:
+        ``scores``: of these results, one array for each of ``spec.scores``
+        """
+        return self.gather_with(table_fetch(tables), rows, threads, scores)
+
+    def gather_with(
+        self, fetch: Fetch, rows: Sequence[I64], threads: int = 1, scores: Sequence[Any] = ()
+    ) -> pa.Table:
         """The same with columns that ``fetch(stream, column names, rows)`` serves."""
-        return self._output.gather(fetch, rows, threads)
+        values = [
+            score_values(array, score.certain)
+            for array, score in zip(scores, self.spec.scores, strict=True)
+        ]
+        return self.output.gather(fetch, rows, threads, values)
 
 
 def _nearest(query: Query, lowering: Lowering) -> Nearest | None:
@@ -193,18 +240,29 @@ def _check_streams(names: tuple[str, ...], schemas: Mapping[str, pa.Schema]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _PairMask:
-    """``evaluate`` of an `Opaque` predicate: candidate row numbers to a mask."""
+class _Pairs:
+    """What an `Opaque` predicate asks of candidate row numbers."""
 
     typed: Typed
     names: Mapping[int, str]
     fetch: Fetch
 
-    def __call__(self, rows: Mapping[int, I64]) -> Bools:
+    def mask(self, rows: Mapping[int, I64]) -> NDArray[Any]:
+        """Which of them hold; RAISED where a function raises."""
+        truth, raised = holds(self.typed, self._columns(rows))
+        if raised is None:
+            return truth
+        return np.where(raised, np.uint8(RAISED), truth.view(np.uint8))
+
+    def call(self, rows: Mapping[int, I64]) -> Call:
+        """The call that raises for one combination."""
+        return raising_call(self.typed, self._columns(rows))
+
+    def _columns(self, rows: Mapping[int, I64]) -> Callable[[Column], Any]:
         columns = {column.key: column for column in self.typed.node.columns()}
         arrays: dict[tuple[str, str], Any] = {}
         for number, name in self.names.items():
             wanted = [column.name for column in columns.values() if column.stream == name]
             for column, array in zip(wanted, self.fetch(number, wanted, rows[number]), strict=True):
                 arrays[name, column] = array
-        return holds(self.typed, lambda node: arrays[node.stream, node.name])
+        return lambda node: arrays[node.stream, node.name]

@@ -85,6 +85,11 @@ def check(expression: Expression, schemas: Schemas) -> Typed:
 def check_condition(expression: Expression, schemas: Schemas) -> Typed:
     """Type a condition: it must be true or false."""
     typed = check(expression, schemas)
+    if typed.kind.family not in ("bool", "null") and isinstance(expression, Udf):
+        raise SchemaError(
+            f"`{expression!r}` is not a condition: the function returns {typed.kind}; return True"
+            " or False, or compare what it returns, for example with <="
+        )
     if typed.kind.family not in ("bool", "null"):
         raise SchemaError(
             f"`{expression!r}` is not a condition: {_described(typed, schemas)};"
@@ -321,7 +326,11 @@ def _udf(context: _Context) -> Kind:
                 f"`{context.node!r}`: {_described(part, context.schemas)}; a user function takes"
                 " integers, floats and booleans only"
             )
-    return BOOL
+    if any(kind.family == "null" for kind in context.kinds):
+        return BOOL  # and null everywhere
+    from windjoin.functions import kind_returned
+
+    return kind_returned(context.node, context.kinds)
 
 
 _RULES: dict[type[Expression], Callable[[_Context], Kind]] = {

@@ -6,8 +6,10 @@ latest row: as soon as all streams have come past the end of that epoch.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +18,19 @@ from windjoin.diffusion.cluster import FOREVER, Cluster, Room
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.load import Host
 from windjoin.errors import ClusterError, QueryError, WindjoinError
+from windjoin.kernel_errors import own_error
 from windjoin.kernels import batch
-from windjoin.kernels.functions import FunctionError
+from windjoin.kernels.compiling import CompileError
 from windjoin.kernels.hosted import HostJoin
-from windjoin.kernels.live import LiveJoin
+from windjoin.kernels.intake import Intake, Judged, Silencing
 from windjoin.kernels.order import best_order
-from windjoin.kernels.spec import I64, JoinSpec, Rows
+from windjoin.kernels.raised import FunctionRaised
+from windjoin.kernels.scores import Scores
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, measure, unseen
-from windjoin.kernels.window import Arrivals
+from windjoin.kernels.window import LONG_AGO
+from windjoin.pyx.column import time_order
+from windjoin.pyx.crew import surely
 from windjoin.strategies import Hosts, check_hosts, routing
 from windjoin.watermarks import length_ticks
 
@@ -37,8 +44,11 @@ def told_where() -> Iterator[None]:
         raise ClusterError(str(error)) from error
     except HostError as error:
         cause = error.__cause__
-        if isinstance(cause, FunctionError):
-            raise QueryError(str(cause)) from cause
+        if isinstance(cause, (CompileError, FunctionRaised)):
+            own = own_error(cause)
+            raise own from own.__cause__
+        if isinstance(cause, MemoryError):
+            raise MemoryError(f"{str(cause) or 'no memory'} (on {error})") from cause
         if isinstance(cause, WindjoinError):
             raise type(cause)(f"{cause} (on {error})") from cause
         if isinstance(cause, Exception):
@@ -46,8 +56,8 @@ def told_where() -> Iterator[None]:
         raise KeyboardInterrupt("the join was stopped") from error
 
 
-class ClusterJoin(LiveJoin):
-    """A `LiveJoin` whose rows are spread over hosts; close it to end their threads."""
+class ClusterJoin(Intake):
+    """What a `LiveJoin` is, with rows spread over hosts; close it to end their threads."""
 
     def __init__(
         self,
@@ -58,25 +68,22 @@ class ClusterJoin(LiveJoin):
         statistics: Statistics | None = None,
         ordered: bool = False,
         span: int | None = None,
+        silence: Silencing | None = None,
     ) -> None:
         self.statistics = statistics or unseen(spec)
-        super().__init__(spec, lateness, self.statistics)
+        super().__init__(spec, lateness, silence)
+        self._found = 0
+        self._stores = self.new_stores()
         with told_where():
             self.routing = routing(spec, self.statistics, hosts, span)
-            windows, statistics = self.windows, self.statistics
+            windows, statistics, raised = self.windows, self.statistics, threading.Event()
             room = Room(
-                lambda number: HostJoin(spec, windows, statistics),
+                lambda number: HostJoin(spec, windows, statistics, raised),
                 lambda stream, rows: windows[stream].times(rows),
                 self._groups if self.routing.key is not None else None,
                 8 * (1 + max(len(s.columns) + len(s.keys) for s in spec.streams)),
             )
             self.cluster = Cluster(self.routing.router, self.routing.clock, room, ordered=ordered)
-
-    def _plan(self, statistics: Statistics) -> None:
-        """Hosts plan their own hops."""
-
-    def _look(self) -> None:
-        """Hosts keep to their plans."""
 
     def _groups(self, stream: int, rows: I64) -> I64:
         key = self.routing.key
@@ -88,28 +95,59 @@ class ClusterJoin(LiveJoin):
 
     def load(self, stream: int, rows: Rows) -> None:
         """Rows of a batch, in any order; nothing is joined before `flush`."""
-        self._store_and_join(stream, rows, rows.usable, False)
+        self._add(stream, rows, rows.usable, False)
 
-    def flush(self) -> list[I64]:
+    def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
+        """Hand newly arrived rows to the hosts; all results that are complete then."""
+        self.clocks[stream].newest = judged.newest
+        if self.silence is not None:
+            self.silence.heard(stream if len(rows) else -1)
+        self.counts[stream].rows_in += len(rows)
+        self._add(stream, rows, self.usable(stream, rows, judged), judged.ordered)
+        found = self.catch_up()
+        self._look_after(len(rows) + self._forget() // 2)
+        return found
+
+    def _add(self, stream: int, rows: Rows, usable: Bools | None, ordered: bool) -> None:
+        window = self.windows[stream]
+        codes, records = self.encode(stream, rows, usable)
+        numbers = np.arange(window.tail, window.tail + len(rows))
+        time = rows.time if usable is None else np.where(usable, rows.time, LONG_AGO)
+        columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
+        store = self._stores[stream]
+        store.append(np.ascontiguousarray(time), columns, codes, records, numbers)
+        if usable is not None:
+            time, numbers = time[usable], numbers[usable]
+        if not ordered:
+            order = time_order(np.ascontiguousarray(time))
+            time, numbers = time[order], numbers[order]
+        self.cluster.add(stream, time, numbers)
+
+    def advance(self, stream: int, time: int) -> None:
+        """Nothing of a stream before ``time`` will come any more."""
+        clock = self.clocks[stream]
+        clock.promised = max(clock.promised, time)
+        if self.silence is not None:
+            self.silence.heard(stream)
+        self._look_after(1 + self._forget() // 2)
+
+    def flush(self) -> list[Any]:
         """All results that are still to come, now that no rows will."""
         return self._counted(FOREVER)
 
-    def _complete(self, stream: int, arrivals: Arrivals) -> list[I64]:
-        self.cluster.add(stream, arrivals.time, arrivals.rows)
-        return self._run(min(clock.watermark for clock in self.clocks))
-
-    def catch_up(self) -> list[I64]:
-        """Results that a promise has made complete."""
+    def catch_up(self) -> list[Any]:
+        """Results that are complete as all streams have come so far."""
         return self._counted(min(clock.watermark for clock in self.clocks))
 
-    def _counted(self, watermark: int) -> list[I64]:
-        found = self._run(watermark)
-        self.found += len(found[0])
-        return found
-
-    def _run(self, watermark: int) -> list[I64]:
+    def _counted(self, watermark: int) -> list[Any]:
         with told_where():
-            return self.cluster.run(watermark)
+            found = self.cluster.run(watermark)
+        self._found += len(found[0])
+        return self._scored(found)
+
+    def begin(self) -> None:
+        """Start the hosts."""
+        self.cluster.begin()
 
     def close(self) -> None:
         """End the hosts."""
@@ -137,8 +175,28 @@ class ClusterJoin(LiveJoin):
 
     # -- forgetting ----------------------------------------------------------------------------
 
-    def _earliest_to_meet(self, stream: int) -> int:
-        return self.cluster.earliest
+    def _forget(self) -> int:
+        """Forget what no row to come can reach, on hosts or here; how many rows that were."""
+        earliest, gone = self.cluster.earliest, 0
+        if earliest != LONG_AGO:
+            for store, stream in zip(self._stores, self.spec.streams, strict=True):
+                gone += store.forget(max(earliest - stream.window, LONG_AGO))
+        self.keep_small()
+        return gone
+
+    def _renew(self) -> None:
+        """New codes, by which no row changes its group, and new indexes of all hosts."""
+        classes = {}
+        if self.routing.key is not None:
+            for window, key in zip(self.windows, self.routing.key, strict=True):
+                classes[window.spec.spaces[key]] = self.routing.group_count
+        self._renumber(classes)
+        for worker in self.cluster.workers.values():
+            worker.renew()
+
+    def first_needed(self, stream: int) -> int:
+        """The first row of a stream that results to come may have."""
+        return self.windows[stream].head
 
     def _sweep(self) -> None:
         for worker in self.cluster.workers.values():
@@ -146,6 +204,11 @@ class ClusterJoin(LiveJoin):
         super()._sweep()
 
     # -- looking -------------------------------------------------------------------------------
+
+    @property
+    def results(self) -> int:
+        """Results so far."""
+        return self._found
 
     @property
     def nbytes(self) -> int:
@@ -215,11 +278,13 @@ def asked_hosts(bound: BoundQuery, hosts: Any, strategy: Any, segment: Any) -> H
 
 def join_on_hosts(
     spec: JoinSpec, rows: Sequence[Rows], hosts: Hosts, progress: batch.Progress | None
-) -> tuple[list[I64], batch.Run, dict[str, Any]]:
-    """Row numbers of every result of whole tables, and what the hosts did."""
+) -> tuple[list[I64], batch.Run, Scores, dict[str, Any]]:
+    """Row numbers of every result of whole tables, its scores, and what the hosts did."""
     statistics = measure(spec, list(rows))
-    join = ClusterJoin(spec, hosts, statistics=statistics, span=_span(rows))
+    bare = replace(spec, scores=())  # they are computed once all results are there
+    join = ClusterJoin(bare, hosts, statistics=statistics, span=_span(rows))
     try:
+        join.begin()
         for stream, part in enumerate(rows):
             join.load(stream, part)
         total = sum(map(len, rows))
@@ -229,11 +294,11 @@ def join_on_hosts(
         if progress is not None:
             progress(total, total)
     finally:
-        join.close()
+        surely(join.close)
     usable = tuple(len(part) if part.usable is None else int(part.usable.sum()) for part in rows)
     run = batch.Run(best_order(spec, statistics), statistics, usable, hosts.count)
     run.results = len(found[0])
-    return found, run, join.report()
+    return found, run, Scores.of_sides(spec, join.windows), join.report()
 
 
 def _span(rows: Sequence[Rows]) -> int:

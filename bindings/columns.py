@@ -15,7 +15,7 @@ import pyarrow.types as pat
 from numpy.typing import NDArray
 from windjoin import exact
 from windjoin.kinds import Kind, kind_of, value_type
-from windjoin.layout import gatherable_column
+from windjoin.layout import laid_out
 
 Bools = NDArray[np.bool_]
 
@@ -24,11 +24,19 @@ Bools = NDArray[np.bool_]
 class Values:
     """Values of one kind.  ``data``: mantissas, doubles or booleans as a NumPy array (without
     dimensions for a constant), text and binary as a large Arrow array.  ``valid``: None if all are.
+    ``raised``: where a user's function did, so that there is no value; None: nowhere.
     """
 
     kind: Kind
     data: Any
     valid: Bools | None = None
+    raised: Bools | None = None
+
+    def part(self, first: int, last: int) -> Values:
+        """Those of rows [first, last); not of a constant."""
+        valid = None if self.valid is None else self.valid[first:last]
+        raised = None if self.raised is None else self.raised[first:last]
+        return Values(self.kind, self.data[first:last], valid, raised)
 
 
 def one_chunk(column: Any) -> Any:
@@ -39,21 +47,14 @@ def one_chunk(column: Any) -> Any:
         plain = pa.large_string()
     elif kind.family == "binary":
         plain = pa.large_binary()
-    if column.type != plain:
-        column = _decoded(column, plain)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return column
+    return together(column if column.type == plain else laid_out(column, plain))
 
 
-def _decoded(column: Any, plain: pa.DataType) -> Any:
-    while isinstance(column.type, pa.BaseExtensionType):
-        chunks: Any = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        storages: list[Any] = [chunk.storage for chunk in chunks]
-        storage: Any = column.type.storage_type
-        column = pa.chunked_array(storages, storage)
-    column = gatherable_column(column)
-    return column if column.type == plain else column.cast(plain)
+def together(column: Any) -> Any:
+    """An array, or all chunks of a chunked array as one."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def load(column: Any) -> Values:

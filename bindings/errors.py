@@ -6,7 +6,9 @@ A message says what is wrong, where (stream, column, row, value) and what would 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
 
 
 class WindjoinError(Exception):
@@ -29,6 +31,25 @@ class DataError(WindjoinError, ValueError):
     """A value cannot be used: the message names stream, column or expression, row and value."""
 
 
+class LateRowError(DataError):
+    """Rows came too late, and the session was opened with ``on_late="raise"``.
+
+    ``stream`` is their stream, ``rows`` their numbers in the push, which was refused whole.
+    """
+
+    def __init__(self, message: str, stream: str, rows: Sequence[int]) -> None:
+        super().__init__(message)
+        self.stream = stream
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (str(self), self.stream, self.rows)
+
+
+class FunctionError(WindjoinError, RuntimeError):
+    """A function of the user's raised for rows of a result: its exception is ``__cause__``."""
+
+
 class InputError(WindjoinError, ValueError):
     """What was handed in as a table is not one, or cannot be read."""
 
@@ -39,6 +60,22 @@ class SessionError(WindjoinError, RuntimeError):
 
 class ClusterError(WindjoinError, RuntimeError):
     """Hosts cannot do what was asked of them, or one of them failed: the message says where."""
+
+
+class LateRowWarning(UserWarning):
+    """The first late row of a stream: it is kept in `Session.rejected`, and not joined."""
+
+
+class HeldBackWarning(UserWarning):
+    """A stream holds far more than its window, as another one is behind."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn about the line of the program that called windjoin, however deep inside this is."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "windjoin":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def quoted(names: Iterable[str]) -> str:

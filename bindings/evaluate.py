@@ -5,7 +5,7 @@ Integers are mathematical integers, floats are IEEE doubles, logic has three val
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, cast
 
@@ -23,18 +23,25 @@ from windjoin.expressions import (
     Column,
     Comparison,
     Constant,
+    Expression,
     PairFunction,
     Udf,
     Unary,
 )
+from windjoin.kernels.spec import Call
 from windjoin.kinds import BOOL, FLOAT, NULL, Kind
 
 Bools = NDArray[np.bool_]
 Fetch = Callable[[Column], Any]  # the Arrow array of a column, aligned with the others
+Known = Mapping[tuple[Any, ...], Values]
+NOTHING_KNOWN: Known = {}
 
 
-def evaluate(typed: Typed, fetch: Fetch) -> Values:
-    """The value of ``typed`` for every row of the columns that ``fetch`` gives."""
+def evaluate(typed: Typed, fetch: Fetch, known: Known = NOTHING_KNOWN) -> Values:
+    """The value of ``typed`` for every row of the columns that ``fetch`` gives.
+
+    ``known``: measures whose values are there already, by the keys of their nodes
+    """
     node = typed.node
     if isinstance(node, Column):
         return load(fetch(node))
@@ -43,22 +50,54 @@ def evaluate(typed: Typed, fetch: Fetch) -> Values:
     if isinstance(node, PairFunction):
         from windjoin.pairs import definition
 
-        return definition(node).evaluate(node, fetch)
-    parts = [evaluate(part, fetch) for part in typed.parts]
+        values = known.get(node.key)
+        return definition(node).evaluate(node, fetch) if values is None else values
+    parts = [evaluate(part, fetch, known) for part in typed.parts]
     if isinstance(node, Alias):
         return parts[0]
     if typed.kind.family == "null":
         return _nothing(NULL, parts)
-    return _RULES[type(node)](typed, parts)
+    return _with_raised(node, _RULES[type(node)](typed, parts), parts)
 
 
-def holds(typed: Typed, fetch: Fetch) -> Bools:
-    """Where the condition ``typed`` is true: neither false nor null."""
+def _with_raised(node: Expression, values: Values, parts: list[Values]) -> Values:
+    """Where a part raised there is no value, unless logic needs none: true | x, false & x."""
+    raised = values.raised
+    for part in parts:
+        if part.raised is not None:
+            raised = part.raised if raised is None else raised | part.raised
+    if raised is not None and isinstance(node, Binary) and node.operator in ("&", "|"):
+        raised = raised & ~_known(values)
+    values.raised = raised
+    return values
+
+
+def holds(typed: Typed, fetch: Fetch) -> tuple[Bools, Bools | None]:
+    """Where the condition ``typed`` is true, neither false nor null; where a function raised."""
     values = evaluate(typed, fetch)
     if values.kind.family == "null":
-        return np.zeros(len(values.data), np.bool_)
+        return np.zeros(len(values.data), np.bool_), None
     truth = np.asarray(values.data, np.bool_)
-    return truth if values.valid is None else truth & values.valid
+    if values.valid is not None:
+        truth = truth & values.valid
+    return truth, values.raised
+
+
+def raising_call(typed: Typed, fetch: Fetch) -> Call:
+    """The call that raises, for the one row that ``fetch`` gives of each column.
+
+    Or the first there is, of a function that says something else each time.
+    """
+    calling = [part for part in typed.parts if part.node.calls]
+    for part in calling:
+        raised = evaluate(part, fetch).raised
+        if raised is not None and raised.any():
+            return raising_call(part, fetch)
+    if not isinstance(typed.node, Udf):
+        return raising_call(calling[0], fetch)
+    arguments = [evaluate(part, fetch).data[0].item() for part in typed.parts]
+    numbers = (int(a) if isinstance(a, bool) else a for a in arguments)
+    return Call(typed.node.function, tuple(numbers), repr(typed.node))
 
 
 def _constant(typed: Typed) -> Values:
@@ -132,7 +171,7 @@ def _arithmetic(typed: Typed, parts: list[Values]) -> Values:
     zero = np.asarray(b == 0, np.bool_)
     if zero.any():
         b = np.where(zero, b.dtype.type(1) if b.dtype != object else 1, b)
-        valid = both(valid, np.broadcast_to(~zero, np.broadcast_shapes(a.shape, b.shape)))
+        valid = both(valid, ~(zero | np.zeros(np.shape(a), np.bool_)))
     divide = exact.floor_divide if operator == "//" else exact.modulo
     return Values(typed.kind, divide(a, b), valid)
 
@@ -270,13 +309,9 @@ def _unary(typed: Typed, parts: list[Values]) -> Values:
 def _udf(typed: Typed, parts: list[Values]) -> Values:
     from windjoin.functions import vectorized
 
-    assert isinstance(typed.node, Udf)
-    valid = None
-    for part in parts:
-        valid = both(valid, part.valid)
     if any(part.kind.family == "null" for part in parts):
-        return _nothing(BOOL, parts)
-    return Values(BOOL, vectorized(typed.node, [part.data for part in parts]), valid)
+        return _nothing(typed.kind, parts)
+    return vectorized(typed, parts)
 
 
 _RULES: dict[type[Any], Callable[[Typed, list[Values]], Values]] = {

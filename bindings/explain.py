@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from windjoin.durations import Duration
 from windjoin.kernels.order import Order, Step
-from windjoin.kernels.spec import JoinSpec, Predicate
+from windjoin.kernels.spec import Equal, JoinSpec, Predicate
+from windjoin.pyx.cpu import isa
 
 if TYPE_CHECKING:
     from windjoin.query import Query
@@ -23,6 +24,7 @@ def as_data(query: Query, last: BatchRun | None) -> dict[str, Any]:
                 "time": stream.time,
                 "window": _window(stream.window),
                 "where": [repr(condition) for condition in stream.conditions],
+                "idle": None if stream.idle is None else str(stream.idle),
             }
             for stream in query.streams
         ],
@@ -38,6 +40,13 @@ def as_data(query: Query, last: BatchRun | None) -> dict[str, Any]:
     data["time_unit"] = last.bound.time_unit
     data["threads"] = run.threads
     data["parts"] = {"count": run.parts[0], "of": run.parts[1]}
+    data["plan"] = "of the run before" if run.reused else "of these rows"
+    data["start_rows"] = "key by key" if run.by_key else "in order of time"
+    data["processor"] = isa()
+    data["keys"] = keys_as_data(spec, run.close)
+    for number, stream in enumerate(data["streams"]):
+        stream["as_they_lie"] = last.bound.as_they_lie(number)
+    data["kept_as"] = [names_of(run.structures)]
     data["order"] = order_as_data(spec, run.order, run.hops)
     data["cluster"] = last.cluster
     if last.cluster is not None:  # its hosts start from the latest row of a result, whatever it is
@@ -60,6 +69,20 @@ def order_as_data(
                 one["learned"] = hop["learned"]
         steps.append(one)
     return {"start": spec.streams[order.start].name, "steps": steps}
+
+
+def names_of(structures: Sequence[set[str]]) -> list[list[str]]:
+    """What the index of every step is kept as, which follows from the number of rows too."""
+    return [sorted(names) for names in structures]
+
+
+def keys_as_data(spec: JoinSpec, close: set[int]) -> list[dict[str, Any]]:
+    """For every key that must be equal whether its integers lie so close that an array has them."""
+    return [
+        {"of": _text(p), "close_together": p.left.space in close}
+        for p in spec.predicates
+        if isinstance(p, Equal)
+    ]
 
 
 def _step(spec: JoinSpec, step: Step) -> dict[str, Any]:
@@ -97,7 +120,12 @@ def as_text(data: Mapping[str, Any]) -> str:
     lines = [f"windowed join of {len(data['streams'])} streams, closed={data['closed']!r}"]
     for stream in data["streams"]:
         where = f", where {' and '.join(stream['where'])}" if stream["where"] else ""
-        lines.append(f"  {stream['name']}: time {stream['time']}, window {stream['window']}{where}")
+        silence = "" if stream["idle"] is None else f", idle after {stream['idle']}"
+        silence += ", idle now" if stream.get("idle_now") else ""
+        lines.append(
+            f"  {stream['name']}: time {stream['time']}, window {stream['window']}{where}{silence}"
+        )
+        lines += _taken(stream)
     lines.append("on")
     lines += [f"  {condition}" for condition in data["on"]] or ["  nothing: a cross product"]
     if data["nearest"] is not None:
@@ -111,15 +139,39 @@ def as_text(data: Mapping[str, Any]) -> str:
         if data["replanned"]:
             times = "once" if data["replanned"] == 1 else f"{data['replanned']} times"
             lines.append(f"orders chosen anew {times} from the rows seen")
-        for order in data["orders"]:
-            lines += _order_lines(order)
+        for order, kept_as in zip(data["orders"], data["kept_as"], strict=True):
+            lines += _order_lines(order, kept_as)
     else:
-        lines += _order_lines(data["order"])
+        lines += _order_lines(data["order"], *data.get("kept_as", [[]]))
+    lines += [
+        f"keys of {key['of']} lie close together: found in an array"
+        for key in data.get("keys", ())
+        if key["close_together"]
+    ]
+    if data.get("start_rows") == "key by key":
+        lines.append("rows of the first stream are taken key by key")
+    if data.get("plan") == "of the run before":
+        lines.append("plan: of the run before, which had about as many rows")
+    if "processor" in data:
+        lines.append(f"processor: {data['processor']}")
     if "threads" in data:
         lines.append(f"threads: {data['threads']}{_parts(data['parts'])}")
     if "metrics" in data:
         lines.append(f"results: {data['metrics']['results']:,}")
     return "\n".join(lines)
+
+
+def _taken(stream: Mapping[str, Any]) -> list[str]:
+    """How rows come in, where that is known.
+
+    >>> _taken({"as_they_lie": True, "in_blocks": True})
+    ['    rows are taken as they lie, in blocks']
+    """
+    if "as_they_lie" not in stream:
+        return []
+    if not stream["as_they_lie"]:
+        return ["    columns are computed first"]
+    return ["    rows are taken as they lie" + (", in blocks" if stream.get("in_blocks") else "")]
 
 
 def _parts(parts: Mapping[str, Any]) -> str:
@@ -152,11 +204,13 @@ def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _order_lines(order: Mapping[str, Any]) -> list[str]:
+def _order_lines(order: Mapping[str, Any], kept_as: Sequence[list[str]]) -> list[str]:
     lines = [f"order: from every row of {order['start']}"]
     for number, step in enumerate(order["steps"], 1):
         served = f" for {', '.join(step['serves'])}" if step["serves"] else ""
         lines.append(f"  {number}. {step['stream']} through {step['index']}{served}")
+        if number <= len(kept_as):
+            lines.append(f"     kept as {' or '.join(kept_as[number - 1])}")
         if step["why"]:
             lines.append(f"     because {step['why']}")
         if "learned" in step:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, NoReturn, cast
 import numpy as np
 from windjoin.durations import Duration
 from windjoin.errors import QueryError
+from windjoin.signatures import check_count, name_of
 
 Closed = Literal["both", "left", "right", "neither"]
 CLOSED = ("both", "left", "right", "neither")
@@ -76,6 +77,11 @@ class Expression:
     def streams(self) -> tuple[str, ...]:
         """Names of the streams in it, in order of appearance."""
         return tuple(dict.fromkeys(column.stream for column in self.columns()))
+
+    @property
+    def calls(self) -> bool:
+        """Whether a function of the user's is in it."""
+        return isinstance(self, Udf) or any(part.calls for part in self.parts)
 
     def _inner(self, level: int) -> str:
         """Its text, in parentheses where it binds less tightly than ``level``."""
@@ -310,15 +316,13 @@ class Between(Expression):
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Udf(Expression):
-    """A user's scalar function; true where it returns true, null where an argument is null."""
+    """A value that a user's scalar function returns, null where an argument is null."""
 
     function: Callable[..., Any]
     arguments: tuple[Expression, ...]
 
     def __repr__(self) -> str:
-        name = getattr(self.function, "__name__", repr(self.function))
-        name = "lambda" if name == "<lambda>" else name
-        return f"udf({', '.join([name, *map(repr, self.arguments)])})"
+        return f"udf({', '.join([name_of(self.function), *map(repr, self.arguments)])})"
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -371,13 +375,19 @@ class Alias(Expression):
 
 
 def udf(function: Callable[..., Any], *columns: Expression) -> Udf:
-    """A predicate that is any scalar function of columns which Numba can compile.
+    """What any scalar function of columns returns which Numba can compile.
+
+    A function that returns True or False is a condition; one that returns a number is compared,
+    calculated with or selected.  One that raises for rows of a result ends the join with a
+    `FunctionError`.
 
     >>> import windjoin as wj
     >>> a = wj.stream("a", time="t", window=5)
     >>> b = wj.stream("b", time="t", window=5)
     >>> wj.udf(lambda x, y: x * y > 1.0, a["x"], b["y"])
     udf(lambda, a["x"], b["y"])
+    >>> wj.udf(lambda x, y: x * y, a["x"], b["y"]) > 1.0
+    udf(lambda, a["x"], b["y"]) > 1.0
     """
     if not callable(function):
         raise QueryError(
@@ -392,6 +402,7 @@ def udf(function: Callable[..., Any], *columns: Expression) -> Udf:
                 f"udf argument {column!r} is not a column expression;"
                 " constants belong inside the function"
             )
+    check_count(function, len(columns))
     return Udf(function, columns)
 
 

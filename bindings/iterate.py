@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterable, Awaitable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from windjoin.errors import QueryError, quoted
 
 if TYPE_CHECKING:
+    from asyncio import Task
+
+    import pyarrow as pa
     from windjoin.session import Results, Session
 
 Sources = Mapping[str, Iterable[Any]]
 AsyncSources = Mapping[str, AsyncIterable[Any]]
+END = object()  # instead of a batch
 
 
-def _check_sources(names: tuple[str, ...], sources: Any, needed: str) -> None:
+def check_sources(names: tuple[str, ...], sources: Any, needed: str) -> None:
+    """Refuse sources that are not iterables (``needed``: by which method), one for each stream."""
     if not isinstance(sources, Mapping) or set(sources) != set(names):
         given = quoted(map(str, sources)) if isinstance(sources, Mapping) else repr(sources)
         raise QueryError(
@@ -32,55 +38,192 @@ def _any(results: Results) -> bool:
     return len(next(iter(results.values())) if isinstance(results, dict) else results) > 0
 
 
-def joined(session: Session, sources: Sources) -> Iterator[Results]:
-    """Results of every batch, which is taken from the stream that has come least far."""
-    _check_sources(session.query.names, sources, "__iter__")
-    left = {name: iter(source) for name, source in sources.items()}
-    with session:
-        while left:
-            name = session.slowest(left)
-            batch = next(left[name], None)
-            if batch is None:
-                del left[name]
-                session.finish(name)
-                continue
-            results = session.push(name, batch)
-            if _any(results):
-                yield results
-        if _any(results := session.close()):
-            yield results
+class _Joining:
+    """A session that is fed from sources, as it is seen while that goes on and afterwards."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Counters so far, in all and per stream, as `Session.metrics` has them."""
+        return self._session.metrics
+
+    @property
+    def rejected(self) -> dict[str, pa.Table]:
+        """Rows that could not be joined so far, as `Session.rejected` has them."""
+        return self._session.rejected
+
+    def advance(self, stream: str, time: Any) -> None:
+        """Promise that no row of a stream before ``time`` will come any more."""
+        self._session.advance(stream, time)
+
+    def _join(self, name: str, batch: Any) -> Results | None:
+        """Results that a batch, or the end of a stream, completes; None: there are none."""
+        if batch is END:
+            self._session.finish(name)
+            return None
+        results = self._session.push(name, batch)
+        return results if _any(results) else None
+
+    def _last(self) -> Results | None:
+        """What is still to come when all sources have ended."""
+        results = self._session.close()
+        return results if _any(results) else None
 
 
-async def joined_async(session: Session, sources: AsyncSources) -> AsyncIterator[Results]:
-    """The same for asynchronous iterables: each batch is joined when it is there."""
-    import asyncio
+class Iteration(_Joining):
+    """What `Query.iterate` returns: an iterator of results, and what there is to know of them.
 
-    _check_sources(session.query.names, sources, "__aiter__")
+    It ends with its sources, or when it is closed; an error ends it, too.  Dropping it half-way, or
+    leaving it as a context manager, closes it.
 
-    iterators = {name: aiter(source) for name, source in sources.items()}
-    waiting: dict[asyncio.Task[Any], str] = {
-        asyncio.create_task(_next(source)): name for name, source in iterators.items()
-    }
-    try:
-        with session:
-            while waiting:
-                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                for task in sorted(done, key=lambda task: session.query.names.index(waiting[task])):
-                    name = waiting.pop(task)
-                    batch = task.result()
-                    if batch is None:
-                        session.finish(name)
-                        continue
-                    waiting[asyncio.create_task(_next(iterators[name]))] = name
-                    results = session.push(name, batch)
-                    if _any(results):
-                        yield results
-            if _any(results := session.close()):
-                yield results
-    finally:
-        for task in waiting:
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> batches = [{"t": [1], "k": [5]}, {"t": [2], "k": [6]}]
+    >>> with wj.join(a, b, on=a["k"] == b["k"]).iterate({"a": batches, "b": batches}) as results:
+    ...     first = next(results)
+    >>> first.to_pylist(), results.metrics["rejected"]
+    ([{'a_t': 1, 'a_k': 5, 'b_t': 1, 'b_k': 5}], 0)
+    """
+
+    def __init__(self, session: Session, sources: Sources) -> None:
+        super().__init__(session)
+        self._left = {name: iter(source) for name, source in sources.items()}
+
+    def __iter__(self) -> Iteration:
+        return self
+
+    def __next__(self) -> Results:
+        try:
+            while not self._session.closed:
+                results = self._step() if self._left else self._last()
+                if results is not None:
+                    return results
+        except BaseException:
+            self._session.abandon()
+            raise
+        raise StopIteration
+
+    def _step(self) -> Results | None:
+        """Join the next batch of the stream that has come least far."""
+        name = self._session.slowest(self._left)
+        batch = next(self._left[name], END)
+        if batch is END:
+            del self._left[name]
+        return None if self._session.closed else self._join(name, batch)
+
+    def close(self) -> None:
+        """Take no more batches, and let go of all that is held; counters stay readable."""
+        self._session.abandon()
+
+    def __enter__(self) -> Iteration:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class AsyncIteration(_Joining):
+    """What `Query.aiterate` returns: an asynchronous `Iteration`, and context manager.
+
+    Cancelling the wait for its next results, as a timeout does, loses nothing.
+    """
+
+    def __init__(self, session: Session, sources: AsyncSources) -> None:
+        super().__init__(session)
+        self._reading: dict[Task[Any], str] = {}
+        self._read: deque[tuple[str, Any]] = deque()
+        self._sources = {name: aiter(source) for name, source in sources.items()}
+        self._unread = list(self._sources)  # the next batch of these has not been asked for
+
+    def __aiter__(self) -> AsyncIteration:
+        return self
+
+    async def __anext__(self) -> Results:
+        import asyncio
+
+        try:
+            while not self._session.closed:
+                results = self._last() if self._at_end else await self._step()
+                if results is not None:
+                    return results
+        except BaseException as error:
+            if not isinstance(error, asyncio.CancelledError):
+                self.close()
+            raise
+        raise StopAsyncIteration
+
+    @property
+    def _at_end(self) -> bool:
+        return not (self._unread or self._reading or self._read)
+
+    async def _step(self) -> Results | None:
+        """Join a batch that is there, or wait until there are some."""
+        import asyncio
+
+        if self._read:
+            name, batch = self._read.popleft()
+            if batch is not END:
+                self._unread.append(name)
+            return self._join(name, batch)
+        for name in self._unread:
+            self._reading[asyncio.create_task(_next(self._sources[name]))] = name
+        self._unread.clear()
+        done, _ = await asyncio.wait(self._reading, return_when=asyncio.FIRST_COMPLETED)
+        names = self._session.query.names
+        for task in sorted(done, key=lambda task: names.index(self._reading[task])):
+            name = self._reading.pop(task)
+            if not self._session.closed:
+                self._read.append((name, self._outcome(task)))
+        return None
+
+    def _outcome(self, task: Task[Any]) -> Any:
+        if task.cancelled():  # by its source: that is an error of the source, not of this wait
+            self.close()
+        return task.result()
+
+    def close(self) -> Awaitable[None]:
+        """Stop waiting for batches, and let go of all that is held; counters stay readable.
+
+        Awaiting what it returns waits until the sources have heard of it.
+        """
+        for task in self._reading:
             task.cancel()
+        self._session.abandon()
+        return _Stopped(list(self._reading))
+
+    async def aclose(self) -> None:
+        """Close it, and wait until the sources have heard of it."""
+        await self.close()
+
+    async def __aenter__(self) -> AsyncIteration:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __del__(self) -> None:
+        for task in self._reading:  # maybe in another thread
+            if not task.get_loop().is_closed():
+                task.get_loop().call_soon_threadsafe(task.cancel)
+        self._session.abandon()
 
 
-async def _next(source: AsyncIterator[Any]) -> Any:
-    return await anext(source, None)
+class _Stopped:
+    """The end of tasks that were cancelled; it need not be awaited."""
+
+    def __init__(self, reading: list[Task[Any]]) -> None:
+        self._reading = reading
+
+    def __await__(self) -> Generator[Any, None, None]:
+        import asyncio
+
+        yield from asyncio.gather(*self._reading, return_exceptions=True).__await__()
+
+
+async def _next(source: Any) -> Any:
+    return await anext(source, END)

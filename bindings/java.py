@@ -99,7 +99,7 @@ def _packaged(reason: str) -> Java:
 
 def shim(java: Path) -> Path:
     """A Java home whose ``bin/java`` is ``java`` without the argument that it does not know."""
-    from windjoin.kernels.functions import cache_folder
+    from windjoin.kernels.compiling import cache_folder
 
     for base in (cache_folder(), Path(tempfile.gettempdir()) / f"windjoin-{os.getuid()}"):
         try:

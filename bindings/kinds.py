@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -97,7 +98,11 @@ def kind_of(arrow: pa.DataType) -> Kind:
     >>> kind_of(pa.decimal128(10, 2)).step
     Fraction(1, 100)
     """
-    arrow = value_type(arrow)
+    return _kind_of_values(value_type(arrow))
+
+
+@lru_cache(maxsize=256)
+def _kind_of_values(arrow: pa.DataType) -> Kind:
     if pat.is_integer(arrow):
         bits, signed = arrow.bit_width, pat.is_signed_integer(arrow)
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)

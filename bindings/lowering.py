@@ -7,14 +7,17 @@ stream becomes a filter of that stream, anything else is evaluated as it stands 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import pyarrow as pa
 from windjoin.bands import Band, band_of
 from windjoin.checking import Typed, check, check_condition, column_type
+from windjoin.compared import Compared, compared, of_several
 from windjoin.conjunctions import atoms
+from windjoin.exact import at_least, at_most
 from windjoin.expressions import (
     MIRRORED,
     Comparison,
@@ -26,7 +29,7 @@ from windjoin.expressions import (
 )
 from windjoin.kernels import spec
 from windjoin.measures import has_kernel, operands
-from windjoin.operands import Recipe, Rule, form_of, word_count
+from windjoin.operands import Recipe, Rule, bounded, form_of, itself, word_count
 from windjoin.pairs import measured_type
 from windjoin.wides import WideRecipe
 
@@ -40,6 +43,7 @@ class StreamPlan:
     filters: list[Typed] = field(default_factory=list)
     spaces: list[int] = field(default_factory=list)
     wides: list[WideRecipe] = field(default_factory=list)
+    scored: list[WideRecipe] = field(default_factory=list)  # wide columns that only scores read
     wide_spaces: list[int] = field(default_factory=list)
 
     def dtypes(self) -> tuple[spec.Dtype, ...]:
@@ -56,14 +60,24 @@ class StreamPlan:
             spec.WideSpec(
                 recipe.form, "int64" if recipe.item is None else _layout(recipe.item), space
             )
-            for recipe, space in zip(self.wides, self.wide_spaces, strict=True)
+            for recipe, space in zip(self.all_wides, self.wide_spaces, strict=True)
         )
+
+    @property
+    def all_wides(self) -> list[WideRecipe]:
+        """Wide columns as the kernels number them."""
+        return [*self.wides, *self.scored]
+
+    def without_scores(self) -> StreamPlan:
+        """What is made for the conditions alone."""
+        return replace(self, scored=[], wide_spaces=self.wide_spaces[: len(self.wides)])
 
 
 class Lowering:
     """Lowers the conditions of one query; ``predicates`` and ``plans`` are the result.
 
-    ``opaque`` holds, by position among the predicates, what `spec.Opaque` evaluates.
+    ``opaque`` holds, by position among the predicates, what `spec.Opaque` evaluates; ``scores``
+    the measures that are selected.
     """
 
     def __init__(self, names: tuple[str, ...], schemas: Mapping[str, pa.Schema]) -> None:
@@ -72,6 +86,7 @@ class Lowering:
         self._space: dict[tuple[int, int], tuple[int, int]] = {}  # union-find over (stream, key)
         self.plans = [StreamPlan() for _ in names]
         self.predicates: list[spec.Predicate] = []
+        self.scores: list[spec.Score] = []
         self.opaque: dict[int, Typed] = {}
 
     def filter(self, stream: int, condition: Expression) -> None:
@@ -85,14 +100,22 @@ class Lowering:
         for atom in atoms(condition):
             self._atom(check(atom, self._schemas), text)
 
+    def score(self, node: PairFunction) -> int:
+        """The number of the score that is ``node``; asked for once all conditions are in."""
+        left, right, measure = self._ends(node, self._shown_wide)
+        new = spec.Score(left, right, measure, self._certain(left, right, measure))
+        if new not in self.scores:
+            self.scores.append(new)
+        return self.scores.index(new)
+
     def finish(self) -> None:
-        """Number the key spaces, once all conditions are in."""
+        """Number the key spaces, once all conditions and scores are in."""
         roots: dict[tuple[int, int], int] = {}
         for stream, plan in enumerate(self.plans):
             for number in range(len(plan.keys)):
                 root = self._root((stream, number))
                 plan.spaces.append(roots.setdefault(root, len(roots)))
-            for number, recipe in enumerate(plan.wides):
+            for number, recipe in enumerate(plan.all_wides):
                 root = self._root((stream, -1 - number))
                 space = roots.setdefault(root, len(roots)) if recipe.item else -1
                 plan.wide_spaces.append(space)
@@ -115,6 +138,8 @@ class Lowering:
         known = not any(part.kind.family == "null" for part in typed.parts)
         if known and measured(typed):
             done = self._similarity(typed, text)
+        elif known and any(map(of_several, typed.parts)):
+            done = isinstance(typed.node, Comparison) and self._compared(typed, text)
         elif known and isinstance(typed.node, Comparison):
             band = band_of(typed)
             done = self._band(band, text) if band else self._comparison(typed, text)
@@ -127,19 +152,29 @@ class Lowering:
     def _streams(self, typed: Typed) -> tuple[int, ...]:
         return tuple(sorted(self._names.index(name) for name in typed.streams))
 
-    def _function(self, typed: Typed, text: str) -> bool:
-        if any(len(part.streams) != 1 for part in typed.parts):
-            return False
-        if len(typed.parts) > spec.MOST_OPERANDS:
-            return False
-        operands = tuple(
-            self._operand(Recipe(part, "float64" if part.kind.family == "float" else "int64"))
+    def _function(self, typed: Typed, text: str, its: Compared | None = None) -> bool:
+        recipes = [
+            Recipe(part, "float64" if part.kind.family == "float" else "int64")
             for part in typed.parts
-        )
+        ]
+        operator = right = None
+        if its is not None:
+            operator, right = its.operator, its.constant
+            recipes += [] if its.recipe is None else [its.recipe]
+        if any(len(recipe.typed.streams) != 1 for recipe in recipes):
+            return False
+        if len(recipes) > spec.MOST_OPERANDS:
+            return False
+        operands = tuple(map(self._operand, recipes))
         dtypes = tuple(self.plans[o.stream].dtypes()[o.column] for o in operands)
         function = cast(Udf, typed.node).function
-        self.predicates.append(spec.Function(function, operands, dtypes, text))
+        self.predicates.append(spec.Function(function, operands, dtypes, text, operator, right))
         return True
+
+    def _compared(self, typed: Typed, text: str) -> bool:
+        """What a function of several streams returns, compared with a number or a column."""
+        found = compared(typed)
+        return found is not None and self._function(found.value, text, found)
 
     def _comparison(self, typed: Typed, text: str) -> bool:
         left, right = typed.parts
@@ -157,27 +192,47 @@ class Lowering:
         operator: Any = cast(Comparison, typed.node).operator
         if isinstance(threshold.node, PairFunction):
             measure, threshold, operator = threshold, measure, MIRRORED[operator]
-        value = cast(Constant, threshold.node).value
-        if abs(value) > 2**53 or float(value) != value:  # a number that no double is
-            return False
-        node = cast(PairFunction, measure.node)
+        operator, limit = _limit_of(operator, threshold)
+        left, right, name = self._ends(cast(PairFunction, measure.node), self._wide)
+        self.predicates.append(spec.Similarity(left, right, name, operator, limit, text))
+        return True
+
+    def _ends(
+        self, node: PairFunction, place: Callable[[WideRecipe], spec.Wide]
+    ) -> tuple[spec.Wide, spec.Wide, str]:
+        """Both columns of a measure, and the kernels' name for it."""
         types = (
             measured_type(part, lambda column: column_type(column, self._schemas))
             for part in node.parts
         )
         made = operands(node, *types)
-        left, right = self._wide(made.left), self._wide(made.right)
+        left, right = place(made.left), place(made.right)
         if made.left.item is not None:
             ends = (left.stream, -1 - left.column), (right.stream, -1 - right.column)
             self._space[self._root(ends[1])] = self._root(ends[0])
-        self.predicates.append(
-            spec.Similarity(left, right, made.measure, operator, float(value), text)
-        )
-        return True
+        return left, right, made.measure
 
     def _wide(self, recipe: WideRecipe) -> spec.Wide:
         stream = self._names.index(recipe.node.streams[0])
         return spec.Wide(stream, _position(self.plans[stream].wides, recipe))
+
+    def _shown_wide(self, recipe: WideRecipe) -> spec.Wide:
+        """A column that conditions read as well, or one of those behind them."""
+        stream = self._names.index(recipe.node.streams[0])
+        plan = self.plans[stream]
+        if any(known.key == recipe.key for known in plan.wides):
+            return self._wide(recipe)
+        return spec.Wide(stream, len(plan.wides) + _position(plan.scored, recipe))
+
+    def _certain(self, left: spec.Wide, right: spec.Wide, measure: str) -> bool:
+        """Whether a measure has a value for every result."""
+        if measure == "overlap":  # of any two sets
+            return all(end.column < len(self.plans[end.stream].wides) for end in (left, right))
+        return any(
+            (p.left, p.right, p.measure) == (left, right, measure)
+            for p in self.predicates
+            if isinstance(p, spec.Similarity)
+        )
 
     # -- equality -------------------------------------------------------------------------
 
@@ -221,12 +276,12 @@ class Lowering:
         if "bytes" in forms or ("words" in forms and "float64" not in forms):
             return False
         if forms[0] == forms[1] and left.kind.step == right.kind.step:
-            pair = _itself(left), _itself(right)
+            pair = itself(left), itself(right)
         elif _is_target(left, right):
-            pair = _itself(left), _bound(right, left, cast(Rule, operator))
+            pair = itself(left), bounded(right, left, cast(Rule, operator))
             operator = f"{operator[0]}="
         else:
-            pair = _bound(left, right, cast(Rule, MIRRORED[operator])), _itself(right)
+            pair = bounded(left, right, cast(Rule, MIRRORED[operator])), itself(right)
             operator = f"{operator[0]}="
         first, second = (self._operand(recipe) for recipe in pair)
         dtype: spec.Dtype = "float64" if pair[0].form == "float64" else "int64"
@@ -264,6 +319,21 @@ def measured(typed: Typed) -> bool:
     )
 
 
+def _limit_of(operator: Any, threshold: Typed) -> tuple[Any, float]:
+    """The operator and the double that decide ``measure <operator> threshold`` for all doubles."""
+    if threshold.kind.family == "float":
+        return operator, float(threshold.value)
+    value = threshold.value * threshold.kind.step
+    low, high = at_most(value), at_least(value)
+    if low == high:
+        return operator, low
+    if operator in ("<", "<="):
+        return "<=", low
+    if operator in (">", ">="):
+        return ">=", high
+    return ("<" if operator == "==" else ">="), -math.inf  # no double equals it
+
+
 def _layout(recipe: Recipe) -> Literal["int64", "bytes"]:
     return "bytes" if recipe.form in ("bytes", "words") else "int64"
 
@@ -275,10 +345,6 @@ def _position(recipes: list[Any], recipe: Recipe | WideRecipe) -> int:
             return position
     recipes.append(recipe)
     return len(recipes) - 1
-
-
-def _itself(typed: Typed) -> Recipe:
-    return Recipe(typed, form_of(typed.kind), typed.kind.step)
 
 
 def _is_target(left: Typed, right: Typed) -> bool:
@@ -295,11 +361,6 @@ def _is_target(left: Typed, right: Typed) -> bool:
 _RANKS = {"integer": 0, "float": 1, "decimal": 2}
 
 
-def _bound(typed: Typed, target: Typed, rule: Rule) -> Recipe:
-    """``typed`` in the domain of ``target``, for ``target <rule> typed``."""
-    return Recipe(typed, form_of(target.kind), target.kind.step, rule)
-
-
 def _as_key(recipe: Recipe) -> Recipe:
     """Doubles are compared by their bits."""
     return replace(recipe, form="bits") if recipe.form == "float64" else recipe
@@ -314,15 +375,15 @@ def _same_form(left: Typed, right: Typed) -> tuple[Recipe, Recipe] | None:
         count = max(word_count(kind.low, kind.high) for kind in kinds)
         return Recipe(left, "words", step, words=count), Recipe(right, "words", step, words=count)
     if forms[0] == forms[1] and left.kind.step == right.kind.step:
-        return _as_key(_itself(left)), _as_key(_itself(right))
+        return _as_key(itself(left)), _as_key(itself(right))
     return None
 
 
 def _common_form(left: Typed, right: Typed) -> tuple[Recipe, Recipe]:
     """Keys in the coarser domain; values of the other side that it lacks are unusable."""
     if _is_target(left, right):
-        return _as_key(_itself(left)), _as_key(_bound(right, left, "exact"))
-    return _as_key(_bound(left, right, "exact")), _as_key(_itself(right))
+        return _as_key(itself(left)), _as_key(bounded(right, left, "exact"))
+    return _as_key(bounded(left, right, "exact")), _as_key(itself(right))
 
 
 def _merged(known: spec.Between, new: spec.Between) -> spec.Between | None:

@@ -12,6 +12,7 @@ from windjoin.checking import Typed
 from windjoin.columns import Values
 from windjoin.errors import SchemaError
 from windjoin.expressions import Expression, PairFunction
+from windjoin.kernels.scores import NO_COUNT
 from windjoin.kernels.similarity import measure_columns
 from windjoin.kernels.spec import WideForm
 from windjoin.kinds import FLOAT, Kind, kind_of, value_type
@@ -23,6 +24,7 @@ SETS = ("overlap", "jaccard", "containment", "cosine_sets")
 WEIGHTED = ("inner_product", "cosine")
 VECTORS = ("l2", "l1", "linf", "dot", "cosine")
 BYTES = ("mean_abs_diff", "hamming", "hamming_bits")
+NAMES = frozenset((*SETS, *WEIGHTED, *VECTORS, *BYTES))
 EITHER = ("l2", "l1")  # of vectors, and of bytes
 COUNTS = ("overlap", "hamming", "hamming_bits")
 COUNT = Kind("integer", low=0, high=2**62)
@@ -58,6 +60,18 @@ class _Definition:
         if node.name in COUNTS:
             return Values(COUNT, np.where(valid, values, 0).astype(np.int64), valid)
         return Values(FLOAT, values, valid)
+
+
+def score_values(scores: Any, certain: bool) -> Values:
+    """Scores of the kernels as values; ``certain``: none of them is missing."""
+    counts = scores.dtype == np.int64
+    kind = COUNT if counts else FLOAT
+    if certain:
+        return Values(kind, scores)
+    valid = scores != NO_COUNT if counts else scores == scores
+    if valid.all():
+        return Values(kind, scores)
+    return Values(kind, np.where(valid, scores, 0) if counts else scores, valid)
 
 
 def has_kernel(node: PairFunction) -> bool:
@@ -160,5 +174,5 @@ def _items(
     return first, second
 
 
-for _name in (*SETS, *WEIGHTED, *VECTORS, *BYTES):
+for _name in NAMES:
     register(_name, _Definition())

@@ -61,6 +61,16 @@ def form_of(kind: Kind) -> Literal["int64", "flipped", "float64", "bytes", "word
     return "flipped" if kind.fits_uint64 else "words"
 
 
+def itself(typed: Typed) -> Recipe:
+    """The values as they are."""
+    return Recipe(typed, form_of(typed.kind), typed.kind.step)
+
+
+def bounded(typed: Typed, target: Typed, rule: Rule) -> Recipe:
+    """``typed`` in the domain of ``target``, for ``target <rule> typed``."""
+    return Recipe(typed, form_of(target.kind), target.kind.step, rule)
+
+
 def same_domain(left: Typed, right: Typed) -> tuple[Recipe, Recipe]:
     """Keys of two operands of one family in a domain that has every value of both."""
     forms = form_of(left.kind), form_of(right.kind)

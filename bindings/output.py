@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +13,23 @@ from numpy.typing import NDArray
 from windjoin.checking import Typed, check, column_type
 from windjoin.columns import Values
 from windjoin.errors import DataError, SchemaError
-from windjoin.evaluate import counted_in, evaluate
-from windjoin.expressions import Alias, Column, Expression
+from windjoin.evaluate import Known, counted_in, evaluate, raising_call
+from windjoin.expressions import Alias, Column, Expression, PairFunction
 from windjoin.kernels.threads import in_threads
 from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type, kind_of
-from windjoin.layout import gatherable
+from windjoin.layout import gatherable, has_dictionary, taken
+from windjoin.measures import has_kernel
 from windjoin.operands import words
+from windjoin.pyx.pieces import listen
 from windjoin.query import Query, output_name
 
 MOST_PLACES = 76  # of an Arrow decimal256
 ROWS_FOR_THREADS = 1 << 17  # results; for fewer, one thread gathers all columns
+LEAST_AT_ONCE = 1 << 10  # rows of results, that are gathered or computed without looking up
+MOST_AT_ONCE = 1 << 22
+BYTES_AT_ONCE = 1 << 27
 I64 = NDArray[np.int64]
+Taken = Mapping[tuple[str, str], Any]  # arrays by the names of streams and columns
 # columns of one stream at row numbers: ``fetch(stream number, column names, rows)``
 Fetch = Callable[[int, list[str], I64], list[Any]]
 
@@ -40,7 +46,13 @@ class OutputColumn:
 class Output:
     """The columns of the result of one bound query."""
 
-    def __init__(self, query: Query, schemas: Mapping[str, pa.Schema]) -> None:
+    def __init__(
+        self,
+        query: Query,
+        schemas: Mapping[str, pa.Schema],
+        score: Callable[[PairFunction], int],
+    ) -> None:
+        """``score`` gives the number of the score that a measure is."""
         self._names = query.names
         if query.select is None:
             self.columns = [
@@ -61,15 +73,26 @@ class Output:
                     f" ({', '.join(sources)}); choose columns with select= and .alias"
                 )
         self.schema = pa.schema([column.field for column in self.columns])
-        self._needed = self._needed_columns()
+        measures = (node for item in self.columns for node in _measures(item.source))
+        self._scores = {node.key: score(node) for node in measures}
+        self._needed = self._by_stream(self._gathered)
         self._slowest_first = self._by_cost(schemas)
 
-    def _needed_columns(self) -> list[list[str]]:
-        used = {column.key: column for item in self.columns for column in item.source.columns()}
+    def _by_stream(self, columns: Callable[[Expression], Iterable[Column]]) -> list[list[str]]:
+        """For every stream, some columns of what is selected."""
+        used = {column.key: column for item in self.columns for column in columns(item.source)}
         return [
             [column.name for column in used.values() if column.stream == name]
             for name in self._names
         ]
+
+    def _gathered(self, expression: Expression) -> Iterator[Column]:
+        """Columns whose values the result is made of: scores come from the kernels."""
+        if isinstance(expression, Column):
+            yield expression
+        elif expression.key not in self._scores:
+            for part in expression.parts:
+                yield from self._gathered(part)
 
     def _by_cost(self, schemas: Mapping[str, pa.Schema]) -> list[tuple[int, str]]:
         """(stream, column) of every column needed: those that threads should not begin last."""
@@ -86,17 +109,26 @@ class Output:
         """For every stream, the columns the result is made of: all others may stay behind."""
         return [list(names) for names in self._needed]
 
-    def gather(self, fetch: Fetch, rows: Sequence[I64], threads: int = 1) -> pa.Table:
+    @property
+    def read(self) -> list[list[str]]:
+        """For every stream, these and the columns that scores are computed from."""
+        return self._by_stream(lambda expression: expression.columns())
+
+    def gather(
+        self, fetch: Fetch, rows: Sequence[I64], threads: int = 1, scores: Sequence[Values] = ()
+    ) -> pa.Table:
         """The result table for row numbers ``rows[stream]``, each column taken once."""
         taken = self._taken(fetch, rows, threads)
-
-        def column(node: Column) -> Any:
-            return taken[node.stream, node.name]
-
-        arrays = [
-            column(_plain(item.source)) if item.typed is None else _computed(item, column)
-            for item in self.columns
-        ]
+        known = {key: scores[number] for key, number in self._scores.items()}
+        arrays = []
+        for item in self.columns:
+            plain = plain_column(item)
+            if plain is not None:
+                arrays.append(taken[plain.stream, plain.name])
+            elif len(rows[0]) <= MOST_AT_ONCE:
+                arrays.append(_computed(item, taken, known, 0))
+            else:
+                arrays.append(_computed_in_pieces(item, taken, known, len(rows[0])))
         return pa.table(arrays, schema=self.schema)
 
     def _taken(self, fetch: Fetch, rows: Sequence[I64], threads: int) -> dict[tuple[str, str], Any]:
@@ -135,24 +167,43 @@ def take(column: Any, rows: I64) -> Any:
 
     Rows are the kernels' own, and looking whether they lie in the column would cost a fifth.
     """
+    at_once = _rows_at_once(column, len(rows))
+    if at_once < len(rows):
+        listen()
+        return _in_halves(column, rows)
     indices: Any = pa.array(rows)
     try:
         return pc.take(column, indices, boundscheck=False)
     except (pa.ArrowInvalid, pa.ArrowCapacityError):
+        if has_dictionary(column.type) and column.num_chunks > 1:
+            return taken(column, rows)
         # more than 2 GiB of text do not fit one chunk with 32-bit offsets
         if len(rows) < 2:
             raise
-        middle = len(rows) // 2
-        halves = [take(column, rows[:middle]), take(column, rows[middle:])]
-        chunks = [c for h in halves for c in (h.chunks if isinstance(h, pa.ChunkedArray) else [h])]
-        return pa.chunked_array(chunks, column.type)
+        return _in_halves(column, rows)
 
 
-def _plain(expression: Expression) -> Column:
-    while isinstance(expression, Alias):
-        expression = expression.expression
-    assert isinstance(expression, Column)
-    return expression
+def _rows_at_once(column: Any, rows: int) -> int:
+    """So many that Arrow, which hears of no interrupt, has them in a fraction of a second."""
+    if rows <= LEAST_AT_ONCE:
+        return rows
+    of_bytes: int = BYTES_AT_ONCE * len(column) // (column.nbytes + 1)
+    return max(LEAST_AT_ONCE, min(MOST_AT_ONCE, of_bytes))
+
+
+def _in_halves(column: Any, rows: I64) -> Any:
+    middle = len(rows) // 2
+    halves = [take(column, rows[:middle]), take(column, rows[middle:])]
+    chunks = [c for h in halves for c in (h.chunks if isinstance(h, pa.ChunkedArray) else [h])]
+    return pa.chunked_array(chunks, column.type)
+
+
+def plain_column(item: OutputColumn) -> Column | None:
+    """The column that is passed through as it is; None if the item is computed."""
+    source = item.source
+    while isinstance(source, Alias):
+        source = source.expression
+    return source if item.typed is None and isinstance(source, Column) else None
 
 
 def _selected(expression: Expression, schemas: Mapping[str, pa.Schema]) -> OutputColumn:
@@ -172,9 +223,39 @@ def _selected(expression: Expression, schemas: Mapping[str, pa.Schema]) -> Outpu
     return OutputColumn(pa.field(name, arrow_type(typed.kind)), inner, typed)
 
 
-def _computed(item: OutputColumn, column: Callable[[Column], Any]) -> Any:
+def _measures(expression: Expression) -> Iterator[PairFunction]:
+    """The measures in an expression that the kernels know."""
+    if isinstance(expression, PairFunction) and has_kernel(expression):
+        yield expression
+    for part in expression.parts:
+        yield from _measures(part)
+
+
+def _computed_in_pieces(item: OutputColumn, taken: Taken, known: Known, rows: int) -> Any:
+    """A computed column, some rows at a time: interrupts are heard between them."""
+    pieces = []
+    for first in range(0, rows, MOST_AT_ONCE):
+        listen()
+        some = {key: array.slice(first, MOST_AT_ONCE) for key, array in taken.items()}
+        of_some = {key: values.part(first, first + MOST_AT_ONCE) for key, values in known.items()}
+        pieces.append(_computed(item, some, of_some, first))
+    return pa.chunked_array(pieces, item.field.type)
+
+
+def _computed(item: OutputColumn, taken: Taken, known: Known, first: int) -> Any:
+    """A computed column of results from number ``first`` on."""
     assert item.typed is not None
-    values = evaluate(item.typed, column)
+
+    def column(node: Column) -> Any:
+        return taken[node.stream, node.name]
+
+    values = evaluate(item.typed, column, known)
+    if values.raised is not None and values.raised.any():
+        from windjoin.functions import function_error
+
+        row = int(np.argmax(values.raised))
+        call = raising_call(item.typed, lambda node: column(node).slice(row, 1))
+        raise function_error(call, f"select: result row {first + row}")
     missing = None if values.valid is None else ~values.valid
     arrow = item.field.type
     if item.typed.kind.family == "null":
@@ -184,16 +265,19 @@ def _computed(item: OutputColumn, column: Callable[[Column], Any]) -> Any:
     mantissas = counted_in(min(values.kind.step, kind_of(arrow).step), values)
     if item.typed.kind.family == "decimal":
         largest = 10**arrow.precision - 1
-        mantissas = _fitting(item, mantissas, values, -largest, largest)
+        mantissas = _fitting(item, mantissas, values, -largest, largest, first)
         data: Any = words(mantissas, arrow.bit_width // 64).data
         mask: Any = None if values.valid is None else np.packbits(values.valid, bitorder="little")
         buffers = [None if mask is None else pa.py_buffer(mask), pa.py_buffer(data)]
         return pa.Array.from_buffers(arrow, len(mantissas), buffers)
-    mantissas = _fitting(item, mantissas, values, INT64_MIN, INT64_MAX).astype(np.int64, copy=False)
+    mantissas = _fitting(item, mantissas, values, INT64_MIN, INT64_MAX, first)
+    mantissas = mantissas.astype(np.int64, copy=False)
     return pa.array(mantissas, pa.int64(), mask=missing).view(arrow)
 
 
-def _fitting(item: OutputColumn, mantissas: Any, values: Values, low: int, high: int) -> Any:
+def _fitting(
+    item: OutputColumn, mantissas: Any, values: Values, low: int, high: int, first: int
+) -> Any:
     """``mantissas`` if the result's type can hold them; 0 at nulls."""
     if mantissas.dtype == np.int64 and high >= INT64_MAX:
         return mantissas
@@ -201,7 +285,7 @@ def _fitting(item: OutputColumn, mantissas: Any, values: Values, low: int, high:
     rows = np.flatnonzero(outside if values.valid is None else outside & values.valid)
     if len(rows):
         raise DataError(
-            f"select: `{item.source!r}`, result row {rows[0]}: value {mantissas[rows[0]]}"
+            f"select: `{item.source!r}`, result row {first + rows[0]}: value {mantissas[rows[0]]}"
             f"{'' if values.kind.step == 1 else f' times {values.kind.step}'} does not fit"
             f" {item.field.type}; select a smaller quantity, or make it a float"
         )

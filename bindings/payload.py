@@ -1,94 +1,137 @@
-"""Columns of the rows in a live window, kept as they came and taken by arrival number."""
+"""Columns of the rows in a live window, kept as they came and gathered by arrival number."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.types as pat
+from windjoin.chunks import Chunks
 from windjoin.kernels.spec import I64
-from windjoin.output import take
+from windjoin.output import Output, plain_column
+from windjoin.pyx.payload import Gatherer, Pages
 
-SMALL_BATCH = 1024  # rows; smaller batches are copied together, once
+NARROW = 8  # columns more than asked for that do not matter
+# kind, bytes of a value or item, items of a vector, whether they are a child, bytes of an offset
+Layout = tuple[str, int, int, bool, int]
 
 
 class Payload:
-    """The batches that hold rows [head, tail) of one stream, of the columns somebody asks for."""
+    """Rows [head, tail) of one stream, of the columns somebody asks for.
+
+    Columns lie in pages, but for those of types that Arrow alone can gather: of these the batches
+    are kept.
+    """
 
     def __init__(self, schema: pa.Schema, columns: list[str]) -> None:
-        self.columns = columns
-        self.schema = pa.schema([schema.field(name) for name in columns])
-        self.head = self.tail = 0
-        self._batches: deque[pa.Table] = deque()
-        self._starts: deque[int] = deque()
-        self._small: deque[pa.Table] = deque()
-        self._small_rows = 0
-        self._small_bytes = 0
-        self.nbytes = 0  # of the columns kept
+        self._schema = schema
+        layouts = {name: layout_of(schema.field(name).type) for name in columns}
+        self._paged = [name for name in columns if layouts[name] is not None]
+        self.pages = Pages(
+            [layout for layout in layouts.values() if layout is not None],
+            [schema.get_field_index(name) for name in self._paged],
+        )
+        self._chunks = Chunks(schema, [name for name in columns if layouts[name] is None])
+        self._gatherers: dict[tuple[str, ...], Gatherer] = {}
 
-    def append(self, table: pa.Table, rows: int) -> None:
-        """Keep the next ``rows`` rows."""
-        self.tail += rows
-        if not self.columns or not rows:
-            return
-        chosen = table.select(self.columns)
-        if chosen.schema != self.schema:  # in what it says about nulls, or in metadata
-            chosen = pa.Table.from_arrays(chosen.columns, schema=self.schema)
-        if rows >= SMALL_BATCH and not self._small:
-            self._keep(chosen)
-            return
-        self._small.append(chosen)
-        self._small_rows += rows
-        size = chosen.nbytes
-        self._small_bytes += size
-        self.nbytes += size
-        if self._small_rows >= SMALL_BATCH:
-            self.nbytes -= self._small_bytes
-            self._keep(pa.concat_tables(self._small).combine_chunks())
-            self._small.clear()
-            self._small_rows = self._small_bytes = 0
+    @property
+    def nbytes(self) -> int:
+        """Bytes held for the rows."""
+        return self.pages.nbytes + self._chunks.nbytes
 
-    def _keep(self, table: pa.Table) -> None:
-        self._starts.append(self.tail - table.num_rows)
-        self._batches.append(table)
-        self.nbytes += table.nbytes
+    def append(self, table: pa.Table) -> None:
+        """Keep the rows of a table."""
+        self._chunks.append(table)
+        if not self._paged:
+            return
+        few = table.num_columns <= 4 * len(self._paged) + NARROW  # the others would take time
+        if few and table.schema.equals(self._schema):
+            self.pages.append(table, False)
+        else:
+            self.pages.append(table.select(self._paged), True)
 
     def forget(self, head: int) -> None:
         """Rows before ``head`` are not asked for any more."""
-        self.head = head
-        while self._batches and self._starts[0] + self._batches[0].num_rows <= head:
-            self.nbytes -= self._batches.popleft().nbytes
-            self._starts.popleft()
-        while self._small and self.tail - self._small_rows + self._small[0].num_rows <= head:
-            oldest = self._small.popleft()
-            self._small_rows -= oldest.num_rows
-            self._small_bytes -= oldest.nbytes
-            self.nbytes -= oldest.nbytes
+        self.pages.forget(head)
+        self._chunks.forget(head)
+
+    def place(self, name: str) -> int | None:
+        """The number of a column in the pages; None if it lies in chunks."""
+        return self._paged.index(name) if name in self._paged else None
 
     def take(self, names: list[str], rows: I64) -> list[Any]:
         """One array for each name, at arrival numbers ``rows``."""
-        if not len(rows):
-            return [pa.array([], self.schema.field(name).type) for name in names]
-        first, last = int(rows.min()), int(rows.max())
-        table, start = self._stretch(first, last)
-        local = rows - start
-        return [take(table.column(name), local) for name in names]
+        paged = tuple(name for name in names if name in self._paged)
+        taken = dict(zip(paged, self._take_paged(paged, rows), strict=True)) if paged else {}
+        others = [name for name in names if name not in taken]
+        if others:
+            taken |= zip(others, self._chunks.take(others, rows), strict=True)
+        return [taken[name] for name in names]
 
-    def _stretch(self, first: int, last: int) -> tuple[pa.Table, int]:
-        """The batches from that with row ``first`` to that with row ``last``, as one table."""
-        starts = self._starts
-        chosen = []
-        begin = bisect_right(starts, first) - 1
-        start = starts[begin] if begin >= 0 else 0
-        settled = self.tail - self._small_rows
-        if begin >= 0 and first < settled:
-            for number in range(begin, len(starts)):
-                if starts[number] > last:
-                    break
-                chosen.append(self._batches[number])
-        else:
-            start = settled
-        if last >= settled:
-            chosen += self._small
-        return (chosen[0] if len(chosen) == 1 else pa.concat_tables(chosen)), start
+    def _take_paged(self, names: tuple[str, ...], rows: I64) -> list[Any]:
+        if names not in self._gatherers:
+            schema = pa.schema([self._schema.field(name) for name in names])
+            self._gatherers[names] = gatherer(
+                [(0, self.pages, self._paged.index(name)) for name in names], schema
+            )
+        batches = self._gatherers[names].gather([np.ascontiguousarray(rows)])
+        if len(batches) == 1:
+            columns: list[Any] = batches[0].columns
+            return columns
+        return pa.Table.from_batches(batches).columns
+
+
+def layout_of(arrow: pa.DataType) -> Layout | None:
+    """How values of a type lie in a page; None: Arrow alone can gather them.
+
+    >>> layout_of(pa.int32()), layout_of(pa.string()), layout_of(pa.struct([]))
+    (('fixed', 4, 0, False, 0), ('variable', 1, 0, False, 4), None)
+    """
+    kind: Any = arrow
+    while isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if pat.is_boolean(kind):
+        return "bits", 0, 0, False, 0
+    if pat.is_string(kind) or pat.is_binary(kind):
+        return "variable", 1, 0, False, 4
+    if pat.is_large_string(kind) or pat.is_large_binary(kind):
+        return "variable", 1, 0, False, 8
+    if pat.is_list(kind) or pat.is_large_list(kind):
+        width = _width(kind.value_type)
+        return ("variable", width, 0, True, 4 if pat.is_list(kind) else 8) if width else None
+    if pat.is_fixed_size_list(kind):
+        width = _width(kind.value_type) * kind.list_size
+        return ("fixed", width, kind.list_size, True, 0) if width else None
+    width = _width(kind)
+    return ("fixed", width, 0, False, 0) if width else None
+
+
+def _width(arrow: Any) -> int:
+    """Bytes of a value that is nothing but so many bytes; else 0."""
+    simple = pat.is_primitive(arrow) or pat.is_decimal(arrow) or pat.is_fixed_size_binary(arrow)
+    return arrow.bit_width // 8 if simple and not pat.is_boolean(arrow) else 0
+
+
+def gatherer(columns: Sequence[tuple[int, Pages, int]], schema: pa.Schema) -> Gatherer:
+    """Gathers columns of pages into record batches of ``schema``."""
+    return Gatherer(columns, lambda address: pa.RecordBatch._import_from_c(address, schema))
+
+
+def gather_all(
+    output: Output, names: Sequence[str], payloads: Sequence[Payload]
+) -> Callable[[list[I64]], pa.Table] | None:
+    """Gathers whole results from pages; None if a column is computed or lies in chunks."""
+    columns = []
+    for item in output.columns:
+        column = plain_column(item)
+        if column is None:
+            return None
+        stream = list(names).index(column.stream)
+        place = payloads[stream].place(column.name)
+        if place is None:
+            return None
+        columns.append((stream, payloads[stream].pages, place))
+    gather = gatherer(columns, output.schema).gather
+    return lambda rows: pa.Table.from_batches(gather(rows), output.schema)

@@ -1,4 +1,4 @@
-"""Columns that the kernels take as they lie in Arrow memory: numbers, and lists of integers."""
+"""Columns that compiled code reads from Arrow memory: numbers, texts, and lists of integers."""
 
 from __future__ import annotations
 
@@ -9,42 +9,77 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 from windjoin.expressions import Column
-from windjoin.kernels.spec import ArrayColumn, SetColumn
+from windjoin.kernels.spec import ArrayColumn, BytesColumn, SetColumn
 from windjoin.lowering import StreamPlan
-from windjoin.operands import form_of
+from windjoin.operands import Recipe, form_of
 from windjoin.pyx.tables import Reader
 from windjoin.times import TimeColumn
 from windjoin.wides import WideRecipe
 
-LISTS = -1
+INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """A column that the kernels take as it lies: its number in the schema and its dtype."""
+    """A column that needs no computation: its number in the schema, and how it lies there."""
 
     number: int
-    dtype: np.dtype[Any]
-    width: int = 0  # of a vector; 0: a number, -1: a list of numbers
+    form: str  # a form of `Reader`
+    size: int  # bytes of a number or an offset, or the length of vectors
+    dtype: np.dtype[Any]  # of what is read
 
 
 def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
-    """Time, operands and keys as they lie in a batch; None if any must be computed."""
-    if time.ratio != 1 or plan.filters:
+    """Time, operands and keys as they are read from a batch; None if any must be computed."""
+    if time.ratio != 1:
         return None
-    columns = [_direct(Column(time.stream, time.column), schema, np.dtype(np.int64))]
-    for recipe in (*plan.columns, *plan.keys):
-        dtype = np.dtype(np.float64 if recipe.form == "float64" else np.int64)
-        kind = recipe.typed.kind
-        itself = recipe.form == form_of(kind) and recipe.step == kind.step
-        columns.append(_direct(recipe.typed.node, schema, dtype) if itself else None)
+    columns = [_number(time.column, schema)]
+    columns += [_direct(recipe, schema) for recipe in (*plan.columns, *plan.keys)]
     return None if None in columns else [column for column in columns if column]
 
 
 def direct_sets(plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
     """Lists of integers that are sets, and vectors; None if any wide column is something else."""
-    wides = [_direct_set(r, schema) or _direct_vector(r, schema) for r in plan.wides]
+    wides = [_direct_set(r, schema) or _direct_vector(r, schema) for r in plan.all_wides]
     return None if None in wides else [column for column in wides if column]
+
+
+def _direct(recipe: Recipe, schema: pa.Schema) -> Direct | None:
+    node, kind = recipe.typed.node, recipe.typed.kind
+    if not isinstance(node, Column) or recipe.form != form_of(kind) or recipe.step != kind.step:
+        return None
+    if recipe.form == "bytes":
+        arrow = schema.field(node.name).type
+        size = 8 if pat.is_large_string(arrow) or pat.is_large_binary(arrow) else 4
+        plain = size == 8 or pat.is_string(arrow) or pat.is_binary(arrow)
+        number = schema.get_field_index(node.name)
+        return Direct(number, "texts", size, np.dtype(np.uint8)) if plain else None
+    return _number(node.name, schema) if recipe.form in ("int64", "float64") else None
+
+
+def _number(name: str, schema: pa.Schema) -> Direct | None:
+    arrow, number = schema.field(name).type, schema.get_field_index(name)
+    if _is_int64(arrow):
+        return Direct(number, "as they lie", 8, INT64)
+    if pat.is_float64(arrow):
+        return Direct(number, "as they lie", 8, FLOAT64)
+    if pat.is_float32(arrow):
+        return Direct(number, "reals", 4, FLOAT64)
+    if pat.is_int8(arrow) or pat.is_int16(arrow) or pat.is_int32(arrow):
+        return Direct(number, "integers", arrow.bit_width // 8, INT64)
+    if pat.is_date32(arrow) or pat.is_time32(arrow):
+        return Direct(number, "integers", 4, INT64)
+    if pat.is_uint8(arrow) or pat.is_uint16(arrow) or pat.is_uint32(arrow):
+        return Direct(number, "naturals", arrow.bit_width // 8, INT64)
+    if pat.is_decimal128(arrow) or pat.is_decimal256(arrow):
+        return Direct(number, "decimals", arrow.bit_width // 8, INT64)
+    return None
+
+
+def _is_int64(arrow: pa.DataType) -> bool:
+    """Whether values lie as int64, whatever they mean."""
+    temporal = pat.is_timestamp(arrow) or pat.is_duration(arrow) or pat.is_time64(arrow)
+    return pat.is_int64(arrow) or temporal or pat.is_date64(arrow)
 
 
 def _direct_vector(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
@@ -56,21 +91,7 @@ def _direct_vector(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
         return None
     if not arrow.value_type.equals(pa.from_numpy_dtype(dtype)):
         return None
-    return Direct(schema.get_field_index(node.name), dtype, arrow.list_size)
-
-
-def _direct(node: Any, schema: pa.Schema, dtype: np.dtype[Any]) -> Direct | None:
-    if not isinstance(node, Column):
-        return None
-    arrow = schema.field(node.name).type
-    same = pat.is_float64(arrow) if dtype == np.float64 else _is_int64(arrow)
-    return Direct(schema.get_field_index(node.name), dtype) if same else None
-
-
-def _is_int64(arrow: pa.DataType) -> bool:
-    """Whether values lie as int64, whatever they mean."""
-    temporal = pat.is_timestamp(arrow) or pat.is_duration(arrow) or pat.is_time64(arrow)
-    return pat.is_int64(arrow) or temporal or pat.is_date64(arrow)
+    return Direct(schema.get_field_index(node.name), "vectors", arrow.list_size, dtype)
 
 
 def _direct_set(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
@@ -85,19 +106,24 @@ def _direct_set(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
     if item.form != "int64" or item.step != item.typed.kind.step or item.rule != "fits":
         return None
     dtype = np.dtype(np.int32 if pat.is_int32(arrow.value_type) else np.int64)
-    return Direct(schema.get_field_index(node.name), dtype, LISTS)
+    return Direct(schema.get_field_index(node.name), "lists", 0, dtype)
 
 
 def reader(direct: list[Direct] | None, wides: list[Direct] | None) -> Reader | None:
     """Reads all columns of a stream from the memory of a table; None if any must be computed."""
     if direct is None or wides is None:
         return None
-    return Reader([(one.number, one.dtype, one.width) for one in (*direct, *wides)])
+    return Reader([(one.number, one.form, one.size, one.dtype) for one in (*direct, *wides)])
+
+
+def key_of(read: Any) -> Any:
+    """A key of what a `Reader` gives, as the kernels take it."""
+    return BytesColumn(*read) if isinstance(read, tuple) else read
 
 
 def wide_of(direct: Direct, offsets: Any, values: Any) -> SetColumn | ArrayColumn:
     """A wide column of what a `Reader` gives, as the kernels take it with whole tables."""
-    if direct.width != LISTS:
+    if direct.form != "lists":
         return ArrayColumn(offsets, values)
     first, last = offsets[0], offsets[-1]
     starts = offsets.astype(np.int64)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from windjoin.conjunctions import conjuncts
@@ -25,7 +26,9 @@ from windjoin.streams import Stream
 if TYPE_CHECKING:
     import pyarrow as pa
     from windjoin.binding import BoundQuery
+    from windjoin.iterate import AsyncIteration, Iteration
     from windjoin.kernels.spec import I64
+    from windjoin.late import OnLate
     from windjoin.progress import ProgressOption
     from windjoin.run import BatchRun
     from windjoin.session import Session
@@ -134,6 +137,9 @@ class Query:
         strategy: str = "auto",
         segment: Any = None,
         ordered: bool = False,
+        on_late: OnLate = "warn",
+        idle: Any = None,
+        clock: Callable[[], float] = monotonic,
     ) -> Session:
         """A continuous join: push rows as they come, get the results they complete.
 
@@ -144,17 +150,36 @@ class Query:
         ``hosts``, ``strategy``, ``segment``: as in `run`.  A result then leaves when all streams
         have come past the end of its segment; `Session.close` returns what is left.
         ``ordered``: with ``hosts``, results by their time, then by the row that completes them.
+        ``on_late``: late rows are counted and kept in `Session.rejected`; "warn" tells of the first
+        of every stream, with the ``lateness`` that would have kept it, "keep" says nothing, and
+        "raise" refuses a push that has any, whole.
+        ``idle``: a stream that has sent nothing for that long on the clock, such as "30s", does
+        not hold others back any more: it counts as having come as far as the last of those that are
+        not idle, and what it sends later is late if it is before that.  Streams may have an
+        ``idle`` of their own.  ``clock`` tells the seconds.
         """
         from windjoin.session import Options, Session
 
-        options = Options(lateness, rows_only, keep_rejected, hosts, strategy, segment, ordered)
+        options = Options(
+            lateness=lateness,
+            rows_only=rows_only,
+            keep_rejected=keep_rejected,
+            hosts=hosts,
+            strategy=strategy,
+            segment=segment,
+            ordered=ordered,
+            on_late=on_late,
+            idle=idle,
+            clock=clock,
+        )
         return Session(self, schemas, options)
 
-    def iterate(self, sources: Mapping[str, Iterable[Any]], **options: Any) -> Iterator[Any]:
+    def iterate(self, sources: Mapping[str, Iterable[Any]], **options: Any) -> Iteration:
         """Join iterables of batches; every batch that completes results yields their table.
 
         The next batch is taken from the stream that has come least far, so that windows stay
-        small.  ``options``: those of `open`.
+        small.  ``options``: those of `open`.  The iterator has ``metrics``, ``rejected``,
+        ``advance`` and ``close``, and is a context manager.
 
         >>> import windjoin as wj
         >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -163,20 +188,20 @@ class Query:
         >>> [table.num_rows for table in q.iterate({"a": batches, "b": batches})]
         [1, 1]
         """
-        from windjoin.iterate import joined
+        from windjoin.iterate import Iteration, check_sources
 
-        return joined(self.open(**options), sources)
+        check_sources(self.names, sources, "__iter__")
+        return Iteration(self.open(**options), sources)
 
-    def aiterate(
-        self, sources: Mapping[str, AsyncIterable[Any]], **options: Any
-    ) -> AsyncIterator[Any]:
+    def aiterate(self, sources: Mapping[str, AsyncIterable[Any]], **options: Any) -> AsyncIteration:
         """`iterate` for asynchronous iterables: ``async for table in q.aiterate(...)``.
 
         Batches are joined as they arrive, whichever stream they are of.
         """
-        from windjoin.iterate import joined_async
+        from windjoin.iterate import AsyncIteration, check_sources
 
-        return joined_async(self.open(**options), sources)
+        check_sources(self.names, sources, "__aiter__")
+        return AsyncIteration(self.open(**options), sources)
 
     def explain(self, format: Literal["text", "json"] = "text") -> Any:
         """The plan and why: streams, windows, order of probing, index per step, filters.
@@ -191,14 +216,19 @@ class Query:
         >>> print(q.explain())  # doctest: +ELLIPSIS
         windowed join of 2 streams, closed='both'
           a: time t, window 10
+            rows are taken as they lie
           b: time t, window 10
+            rows are taken as they lie
         on
           a["k"] == b["k"]
         order: from every row of a
           1. b through hash lists for a["k"] == b["k"]
+             kept as KeyRanks
              because ...
              expected 1 partial results ask, ...
              measured 1 partial results ask, 1 rows proposed, 1 kept
+        keys of a["k"] == b["k"] lie close together: found in an array
+        processor: ...
         threads: 1
         results: 1
         """

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
-from numpy.typing import NDArray
-from windjoin.checking import column_type
+from windjoin.checking import Typed, column_type
 from windjoin.errors import SchemaError
-from windjoin.evaluate import evaluate, holds
+from windjoin.evaluate import both, evaluate, holds, raising_call
 from windjoin.expressions import Column
 from windjoin.kernels.spec import Bools, Rows
 from windjoin.layout import gatherable_type
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
-from windjoin.plain import direct_columns, direct_sets, reader, wide_of
+from windjoin.plain import direct_columns, direct_sets, key_of, reader, wide_of
 from windjoin.times import TimeColumn
 from windjoin.wides import wide_column
 
@@ -39,12 +38,13 @@ class StreamRows:
         self._filters = list(plan.filters)
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
-        self._wides = list(plan.wides)
+        self._wides = plan.all_wides
+        self._required = len(plan.wides)  # of them; those behind them only scores read
         name = time.stream
         used = {time.column: None}
         for typed in [*self._filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
             used |= {column.name: None for column in typed.node.columns()}
-        for recipe in plan.wides:
+        for recipe in self._wides:
             used |= {column.name: None for column in recipe.node.columns()}
         self._schema = schema
         self._bound_to = {name: schema}
@@ -59,27 +59,26 @@ class StreamRows:
         if not self._schema.equals(data.schema):
             self._check_types(data.schema)
         else:
-            rows = self._as_they_lie(data)
-            if rows is not None:
-                return Prepared(rows)
+            read = self._read(data, first_row)
+            if read is not None:
+                return read
 
         def fetch(column: Column) -> Any:
             return data.column(column.name)
 
         times, timed = self.time.read(data.column(self.time.column))
-        live = timed
-        for condition in self._filters:
-            kept = holds(condition, fetch)
-            live = kept if live is None else live & kept
+        live = self._live(timed, fetch, first_row)
         ticks = self.time.ticks(times, live, first_row)
         encoded = [
             self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
         ]
         usable = live
         wides = [wide_column(recipe, fetch, first_row) for recipe in self._wides]
-        for _, ok in [*encoded, *wides]:
+        for _, ok in [*encoded, *wides[: self._required]]:
             if ok is not None:
                 usable = ok if usable is None else usable & ok
+        for column, ok in wides[self._required :]:
+            column.absent = None if ok is None else ~ok
         arrays = [array for array, _ in encoded]
         _, columns, keys, made = self._split([ticks, *arrays, *(column for column, _ in wides)])
         rows = Rows(ticks, columns, keys, made, usable=usable)
@@ -90,14 +89,24 @@ class StreamRows:
         for name in names:
             self._types[name] = column_type(Column(self.time.stream, name), self._bound_to)
 
-    def _as_they_lie(self, data: pa.Table | pa.RecordBatch) -> Rows | None:
-        """Rows of the schema that need no second look; None if these do."""
+    def _read(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared | None:
+        """Rows of which compiled code can read all columns; None if some must be computed."""
         found = None if self._reader is None else self._reader.read(data)
         if found is None:
             return None
-        time, columns, keys, parts = self._split(found)
+        arrays, timed, usable = found
+        if self._filters:
+            live = self._live(timed, lambda column: data.column(column.name), first_row)
+            usable = both(usable, live)
+        time, columns, keys, parts = self._split(arrays)
         wides = [wide_of(d, *part) for d, part in zip(self._sets or [], parts, strict=True)]
-        return Rows(time, columns, keys, wides)
+        rows = Rows(time, columns, [key_of(key) for key in keys], wides, usable=usable)
+        return Prepared(rows, None if timed is None else ~timed)
+
+    @property
+    def as_they_lie(self) -> bool:
+        """Whether nothing has to be computed of rows that have no nulls."""
+        return self._reader is not None
 
     def plain(self, data: Any) -> tuple[Any, list[Any], list[Any], list[Any]] | None:
         """Time, operands, keys and sets of a table in its own memory; None if it needs more."""
@@ -105,12 +114,15 @@ class StreamRows:
             return None
         if not self._schema.equals(data.schema):
             return None
-        found = self._reader.read(data)
-        return None if found is None else self._split(found)
+        texts = any(direct.form == "texts" for direct in self._direct or ())
+        found = None if self._filters or texts else self._reader.read(data)
+        if found is None or found[2] is not None:
+            return None
+        return self._split(found[0])
 
     def plain_columns(self) -> list[tuple[str, np.dtype[Any]]] | None:
         """Time, operands and keys with their dtypes, if they are int64 or float64 as they lie."""
-        if self._direct is None:
+        if self._direct is None or self._filters:
             return None
         fields = [self._schema.field(direct.number) for direct in self._direct]
         if not all(pat.is_int64(field.type) or pat.is_float64(field.type) for field in fields):
@@ -120,9 +132,9 @@ class StreamRows:
     def plain_vectors(self) -> list[tuple[str, np.dtype[Any], int]] | None:
         """Wide columns with dtype and width, if all are vectors of one length as they lie."""
         wides = self._sets
-        if wides is None or any(direct.width < 0 for direct in wides):
+        if wides is None or any(direct.form == "lists" for direct in wides):
             return None
-        return [(self._schema.field(one.number).name, one.dtype, one.width) for one in wides]
+        return [(self._schema.field(one.number).name, one.dtype, one.size) for one in wides]
 
     def _split(self, arrays: list[Any]) -> tuple[Any, list[Any], list[Any], list[Any]]:
         """Time, operand columns, keys and wide columns."""
@@ -130,11 +142,39 @@ class StreamRows:
         wides = keys + len(self._keys)
         return arrays[0], arrays[1:keys], arrays[keys:wides], arrays[wides:]
 
-    @staticmethod
+    def _live(self, timed: Bools | None, fetch: Any, first_row: int) -> Bools | None:
+        """Rows with a time that the conditions let pass; a function may raise for others only."""
+        live, every = timed, []
+        for condition in self._filters:
+            kept, raised = holds(condition, fetch)
+            if raised is not None:
+                kept = kept | raised
+                every.append((condition, raised))
+            live = kept if live is None else live & kept
+        for condition, raised in every:
+            self._refuse(condition, raised, live, fetch, first_row)
+        return live
+
+    def _refuse(
+        self, typed: Typed, raised: Bools, live: Bools | None, fetch: Any, first_row: int
+    ) -> None:
+        """`FunctionError` for the first live row for which a function raised."""
+        rows = np.flatnonzero(raised if live is None else raised & live)
+        if not len(rows):
+            return
+        from windjoin.functions import function_error
+
+        row = int(rows[0])
+        call = raising_call(typed, lambda column: fetch(column).slice(row, 1))
+        raise function_error(call, f"stream {self.time.stream!r}, row {first_row + row}")
+
     def _encode(
-        recipe: Recipe, fetch: Any, live: NDArray[np.bool_] | None, first_row: int
+        self, recipe: Recipe, fetch: Any, live: Bools | None, first_row: int
     ) -> tuple[Any, Bools | None]:
-        return encode(recipe, evaluate(recipe.typed, fetch), live, first_row)
+        values = evaluate(recipe.typed, fetch)
+        if values.raised is not None:
+            self._refuse(recipe.typed, values.raised, live, fetch, first_row)
+        return encode(recipe, values, live, first_row)
 
     def _check_types(self, schema: pa.Schema) -> None:
         for name, bound in self._types.items():

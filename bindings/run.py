@@ -15,9 +15,13 @@ from windjoin.errors import QueryError
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels import batch
+from windjoin.kernels.scores import Scores
 from windjoin.kernels.spec import I64
+from windjoin.kinds import INT64_MAX
 from windjoin.output import table_fetch
 from windjoin.progress import ProgressOption, progress_bar
+from windjoin.pyx.column import in_order
+from windjoin.pyx.pieces import sorting, sorting_by, taken
 from windjoin.query import Query
 
 ROWS_PER_THREAD = 1 << 16  # fewer are not worth a thread
@@ -75,16 +79,17 @@ class Options:
 def run(query: Query, tables: Mapping[str, Any], options: Options) -> tuple[pa.Table, BatchRun]:
     """The joined table."""
     read = _read(query, tables)
-    rows, done = _join(query, read, options)
+    rows, done, scores = _join(query, read, options, scored=True)
     threads = threads_for(options.threads, len(rows[0]))
-    return done.bound.gather(list(read.values()), rows, threads), done
+    data = list(read.values())
+    return done.bound.gather(data, rows, threads, scores.of(rows, threads)), done
 
 
 def indices(
     query: Query, tables: Mapping[str, Any], options: Options
 ) -> tuple[dict[str, I64], BatchRun]:
     """Row numbers of the members of every result."""
-    rows, done = _join(query, _read(query, tables), options)
+    rows, done, _ = _join(query, _read(query, tables), options, scored=False)
     return dict(zip(query.names, rows, strict=True)), done
 
 
@@ -106,9 +111,10 @@ def _read(query: Query, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
 
 
 def _join(
-    query: Query, tables: Mapping[str, pa.Table], options: Options
-) -> tuple[list[I64], BatchRun]:
-    bound, before = _bound(query, {name: table.schema for name, table in tables.items()})
+    query: Query, tables: Mapping[str, pa.Table], options: Options, *, scored: bool
+) -> tuple[list[I64], BatchRun, Scores]:
+    whole, before = _bound(query, {name: table.schema for name, table in tables.items()})
+    bound = whole if scored else whole.without_scores()
     hosts = asked_hosts(bound, options.hosts, options.strategy, options.segment)
     data = list(tables.values())
     total = max(table.num_rows for table in data)
@@ -123,11 +129,11 @@ def _join(
     cluster = None
     with as_own_errors(), progress_bar(options.progress, "joining", "rows") as report:
         if hosts is None:
-            rows, found = batch.join_rows(
+            rows, found, scores = batch.join_rows(
                 spec, streams, threads=threads, progress=report, before=before
             )
         else:
-            rows, found, cluster = join_on_hosts(spec, streams, hosts, report)
+            rows, found, scores, cluster = join_on_hosts(spec, streams, hosts, report)
     if options.ordered:
         rows = _by_time(prepared, rows)
     rejected = {
@@ -135,7 +141,7 @@ def _join(
         for name, one in zip(query.names, prepared, strict=True)
     }
     counts = {name: table.num_rows for name, table in tables.items()}
-    return rows, BatchRun(bound, found, rejected, counts, cluster)
+    return rows, BatchRun(whole, found, rejected, counts, cluster), scores
 
 
 def _bound(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[BoundQuery, batch.Run | None]:
@@ -160,10 +166,33 @@ def _by_time(prepared: list[Prepared], rows: list[I64]) -> list[I64]:
 
     Members stand in the total order of rows: by time, then by arrival.
     """
-    times = [one.rows.time[members] for one, members in zip(prepared, rows, strict=True)]
-    latest = times[0]
-    for time in times[1:]:
-        latest = np.maximum(latest, time)
-    keys = [key for pair in zip(times, rows, strict=True) for key in pair]
-    order = np.lexsort([*reversed(keys), latest])
-    return [members[order] for members in rows]
+    times = [one.rows.time for one in prepared]
+    latest = taken(times[0], rows[0])
+    for time, members in zip(times[1:], rows[1:], strict=True):
+        np.maximum(latest, taken(time, members), out=latest)
+    keys = [_places(time, members) for time, members in zip(times, rows, strict=True)]
+    order = sorting_by([*reversed(_as_few(keys, list(map(len, times)))), latest])
+    return [taken(members, order) for members in rows]
+
+
+def _places(time: I64, members: I64) -> I64:
+    """Where members stand among all rows of their stream, by time and then by arrival."""
+    if in_order(time):
+        return members
+    order, _ = sorting(time)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return taken(places, members)
+
+
+def _as_few(keys: list[I64], sizes: list[int]) -> list[I64]:
+    """Keys 0 .. size - 1, the first of which decides first, as keys of several together."""
+    few, room = [keys[0]], sizes[0]
+    for key, size in zip(keys[1:], sizes[1:], strict=True):
+        if room * size <= INT64_MAX:
+            few[-1] = few[-1] * size + key
+            room *= size
+        else:
+            few.append(key)
+            room = size
+    return few

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from time import monotonic
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.clustered import ClusterJoin, asked_hosts
-from windjoin.errors import QueryError, SessionError, hint
-from windjoin.explain import as_data, as_text, order_as_data
+from windjoin.diffusion.errors import RoutingError
+from windjoin.errors import ClusterError, QueryError, SessionError, WindjoinError, hint
+from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
+from windjoin.held import NOTHING, Held
 from windjoin.inputs import as_table
-from windjoin.kernel_errors import as_own_errors
+from windjoin.kernel_errors import as_own_errors, own_error
+from windjoin.kernels.intake import Intake
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
+from windjoin.late import LateRows, OnLate
+from windjoin.layout import empty_table
 from windjoin.output import Fetch
-from windjoin.payload import Payload
-from windjoin.pyx.door import Door, Entrance
+from windjoin.own_times import END
+from windjoin.payload import Payload, gather_all
+from windjoin.pyx.cpu import isa
+from windjoin.pyx.door import Door, Entrance, whole
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.run import threads_for
 from windjoin.strategies import check_hosts
-from windjoin.waiting import END, Waiting
+from windjoin.streams import idle_length
+from windjoin.waiting import Waiting
 from windjoin.watermarks import length_ticks
 
 Results = pa.Table | dict[str, I64]
@@ -34,6 +44,7 @@ COUNTED = (
     *("results", "rejected", "late", "null_time", "unmatchable", "expired", "comparisons"),
     *("state_rows", "state_bytes"),
 )
+IN_USE = "this session is in use by another thread; push from one thread at a time"
 CLOSED = "this session is closed; open a new one with Query.open"
 BROKEN_OFF = (
     "this session ended when a push into it was broken off: results may be missing;"
@@ -52,6 +63,9 @@ class Options:
     strategy: str = "auto"
     segment: Any = None
     ordered: bool = False
+    on_late: OnLate = "warn"
+    idle: Any = None
+    clock: Callable[[], float] = monotonic
 
 
 class Session(Door):
@@ -59,8 +73,8 @@ class Session(Door):
 
     Rows may be pushed in any order across streams and, within ``lateness``, within a stream.  A
     result leaves with the push that brings its last member.  Rows that are refused (a wrong column,
-    type or value) leave the session as it was; a push that is broken off later, by Ctrl-C or want
-    of memory, ends it.
+    type or value) leave the session as it was; so does Ctrl-C before any were taken.  A push that
+    is broken off later, by Ctrl-C or want of memory, ends it.
 
     >>> import windjoin as wj
     >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -85,18 +99,30 @@ class Session(Door):
                 "ordered=True needs hosts=: without, results leave with the push that completes"
                 " them; hosts=1 is enough"
             )
+        if not callable(options.clock):
+            raise QueryError(
+                f"clock={options.clock!r}: give a function that returns seconds, such as"
+                " time.monotonic"
+            )
+        idle = idle_length("", options.idle)
+        self._idle = [idle if stream.idle is None else stream.idle for stream in query.streams]
         self._numbers = {name: number for number, name in enumerate(query.names)}
-        self._ended = ""  # why nothing can be pushed any more
-        self._waiting = Waiting(query.names)
+        self._held: Held | None = None
+        self._final: dict[str, Any] | None = None  # counters, once the session has ended
+        self._waiting = Waiting(query, options.lateness)
+        self._late = LateRows(options.on_late, options.lateness)
         self._rejected: dict[str, Rejected] = {}
         self._payloads: list[Payload] = []
+        self._empty = pa.table({})
         self._bound: BoundQuery | None = None
-        self._live: LiveJoin | None = None
+        self._live: Intake | None = None
         if schemas is not None:
             self._begin(schemas)
 
     def _begin(self, schemas: Mapping[str, pa.Schema]) -> None:
         bound = self.query.bind(schemas)
+        if self.rows_only:
+            bound = bound.without_scores()
         asked = self._options
         lateness = length_ticks("lateness", bound.clock, asked.lateness, bound.integer_times)
         kept = bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
@@ -106,24 +132,43 @@ class Session(Door):
             Payload(bound.schemas[name], columns)
             for name, columns in zip(self.query.names, kept, strict=True)
         ]
+        self._gather = gather_all(bound.output, self.query.names, self._payloads)
+        self._empty = empty_table(bound.schema)
         self._rejected = {
             name: Rejected(bound.schemas[name], asked.keep_rejected) for name in self.query.names
         }
         hosts = asked_hosts(bound, asked.hosts, asked.strategy, asked.segment)
         spec = bound.spec_with(self._fetch)
+        silence = None
+        if any(self._idle):
+            limits = [one.nanoseconds / 1e9 if one else math.inf for one in self._idle]
+            silence = limits, asked.clock
         with as_own_errors():
-            if hosts is None:
-                self._live = LiveJoin(spec, lateness)
-            else:
-                self._live = ClusterJoin(spec, hosts, lateness=lateness, ordered=asked.ordered)
+            live = (
+                LiveJoin(spec, lateness, silence=silence)
+                if hosts is None
+                else ClusterJoin(
+                    spec, hosts, lateness=lateness, ordered=asked.ordered, silence=silence
+                )
+            )
         if self.rows_only and not any(kept):
-            self._open_entrances(bound, self._live)
+            self._open_entrances(bound, live)
+        windows, payloads = live.windows, self._payloads
+        self._held = Held(
+            bound,
+            live,
+            self._entrances,
+            lambda number: windows[number].nbytes + payloads[number].nbytes,
+        )
+        live.on_care = self._held.look
+        live.begin()
+        self._live = live
 
-    def _open_entrances(self, bound: BoundQuery, live: LiveJoin) -> None:
+    def _open_entrances(self, bound: BoundQuery, live: Intake) -> None:
         """A short way for streams whose rows the kernels take as they lie in NumPy arrays."""
         for number, name in enumerate(self.query.names):
             plain = bound.plain_columns(number)
-            if live.feeds:
+            if isinstance(live, LiveJoin):
                 operands = len(live.spec.streams[number].columns)
                 self._entrances[name] = Entrance(
                     live.feeds,
@@ -143,96 +188,102 @@ class Session(Door):
     # -- pushing ---------------------------------------------------------------------------------
 
     def _push_slowly(self, stream: str, rows: Any) -> Results:
-        with self._alone():
-            number = self._number(stream)
-            table = as_table(rows, stream)
-            return self._learn(number, table) if self._live is None else self._push(number, table)
+        number = self._number(stream)
+        if self._held is not None and self._held.due:
+            self._held.tell()
+        table = as_table(rows, stream)
+        return self._learn(number, table) if self._live is None else self._push(number, table)
 
-    def _break_off(self) -> None:
-        self._end(BROKEN_OFF)
-
+    @whole
     def advance(self, stream: str, time: Any) -> None:
         """Promise that no row of a stream before ``time`` will come any more.
 
         ``time``: an integer of the stream's own time column, or a datetime.
         """
-        with self._alone():
-            number = self._number(stream)
-            self._promise(number, time)
+        self._promise(self._number(stream), time)
 
+    @whole
     def finish(self, stream: str) -> None:
         """No more rows of a stream will come at all; what waits for it alone may be forgotten."""
-        with self._alone():
-            self._promise(self._number(stream), END)
+        self._promise(self._number(stream), END)
 
     def slowest(self, streams: Iterable[str]) -> str:
-        """Of some streams, the one whose newest row is oldest; one not seen yet comes first."""
+        """Of some streams, the one that has come least far, by its newest row or a promise."""
         clocks = self._live.clocks if self._live is not None else None
 
         def newest(name: str) -> int:
             if clocks is not None:
-                return clocks[self._numbers[name]].newest
+                clock = clocks[self._numbers[name]]
+                return max(clock.newest, clock.promised)
             return self._waiting.batches(self._numbers[name])
 
         return min(streams, key=newest)
 
+    @whole
     def close(self) -> Results:
         """End the session; the results still to come.
 
         Without ``hosts`` that is an empty table, as results leave with their last member; but for
         ``nearest=``, which waits until no better partner can come.
         """
+        return self._close(self._live is not None)
+
+    @whole
+    def abandon(self) -> None:
+        """End the session without the results still to come, which may take long to find."""
+        self._close(False)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be pushed any more."""
+        return bool(self._ended)
+
+    def _close(self, flush: bool) -> Results:
         if self._ended:
             return self._nothing()
-        with self._alone():
-            results = self._nothing()
-            if self._live is not None:
-                with self._or_end():
-                    results = self._with_owed(self._results(self._live.flush()))
-            self._end(CLOSED)
-            return results
-
-    @contextmanager
-    def _or_end(self) -> Iterator[None]:
-        """In the middle of a push, state is neither before nor after it."""
-        try:
+        self._turn.begin()
+        results = self._nothing()
+        if flush:
+            assert self._live is not None
             with as_own_errors():
-                yield
-        except BaseException:
-            self._end(BROKEN_OFF)
-            raise
+                results = self._with_owed(self._results(self._live.flush()))
+        self._ended = CLOSED
+        self._let_go()
+        return results
 
-    def _end(self, why: str) -> None:
+    def _let_go(self) -> None:
         """Keep the counters and the rejected rows, and let all else go."""
-        self._final = self._metrics()
-        self._ended = why
         if self._live is not None:
             self._live.close()
-        self._live = None
+        if self._final is None:
+            self._final = self._metrics()
+        self._live = self._held = None
         self._entrances = {}
         self._payloads = []
-        self._waiting = Waiting(self.query.names)
+        self._waiting = Waiting(self.query, self._options.lateness)
 
     def __enter__(self) -> Session:
         return self
 
+    @whole
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self._close(self._live is not None and error[0] is None)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        if not self._turn.take():
-            raise SessionError(
-                "this session is in use by another thread; push from one thread at a time"
-            )
-        try:
-            if self._ended:
-                raise SessionError(self._ended)
-            yield
-        finally:
-            self._turn.give_back()
+    def _refuse_two(self) -> NoReturn:
+        raise SessionError(IN_USE)
+
+    @property
+    def _broken_off(self) -> str:
+        return BROKEN_OFF
+
+    _own_error = staticmethod(own_error)
+
+    def _must_be_open(self) -> None:
+        if self._ended:
+            raise SessionError(self._ended)
 
     def _number(self, stream: str) -> int:
+        self._must_be_open()
         if stream not in self._numbers:
             raise QueryError(
                 f"{stream!r} is not a stream of this query{hint(str(stream), self.query.names)}"
@@ -241,47 +292,65 @@ class Session(Door):
 
     def _learn(self, number: int, table: pa.Table) -> Results:
         """Keep the first rows until the schemas of all streams are known, then join them all."""
-        self._waiting.add(number, table)
+        times = self._waiting.times_of(number, table.schema)
+        ticks, judged = times.judge(table)
+        self._waiting.tell()
+        self._late.tell(times.column, times.clock, times.marks, ticks, judged)
+        self._turn.begin()
+        self._waiting.add(number, table, times, judged.newest)
         if not self._waiting.complete:
             return self._nothing()
         try:
             self._begin(self._waiting.schemas)
-        except BaseException:
+        except Exception:
             self._waiting.take_back()
+            self._turn.refuse()
             raise
         results = self._nothing()
-        try:
-            for earlier, what in self._waiting.leave():
-                if isinstance(what, pa.Table):
-                    results = self._push(earlier, what)
-                else:
-                    self._promise(earlier, what)
-        except BaseException:
-            self._end(self._ended or BROKEN_OFF)
-            raise
+        for earlier, what in self._waiting.leave():
+            if isinstance(what, pa.Table):
+                results = self._push(earlier, what, told=True)
+            else:
+                self._promise(earlier, what)
         return results
 
     def _promise(self, number: int, time: Any) -> None:
         if self._live is None or self._bound is None:
-            self._waiting.promise(number, time)
+            self._turn.begin()
+            try:
+                self._waiting.promise(number, time)
+            except WindjoinError:
+                self._turn.refuse()
+                raise
             return
         ticks = INT64_MAX if time is END else self._bound.promise(number, time)
-        with self._or_end():
+        self._turn.begin()
+        with as_own_errors():
             self._live.advance(number, ticks)
-            self._owed.append(self._results(self._live.catch_up()))
+            found = self._live.catch_up()
+            if len(found[0]):
+                self._owed.append(self._results(found))
             self._forget()
 
-    def _push(self, number: int, table: pa.Table) -> Results:
+    def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
+        """Join rows; ``told``: what is to be said of late ones has been said."""
         assert self._live is not None
         assert self._bound is not None
-        prepared = self._bound.prepare(number, table, self._live.windows[number].tail)
-        with self._or_end():
-            self._payloads[number].append(table, table.num_rows)
-            pushed = self._live.push(number, prepared.rows, prepared.null_time)
-            if pushed.late is not None or prepared.null_time is not None:
+        live, bound = self._live, self._bound
+        prepared = bound.prepare(number, table, live.windows[number].tail)
+        times = prepared.rows.time
+        judged = live.judge(number, times, prepared.null_time)
+        if judged.late is not None and not told:
+            marks = live.clocks[number]
+            self._late.tell(bound.time_column(number), bound.clock, marks, times, judged)
+        self._turn.begin()
+        with as_own_errors():
+            self._payloads[number].append(table)
+            found = live.push(number, prepared.rows, judged)
+            if judged.late is not None or prepared.null_time is not None:
                 rejected = self._rejected[self.query.names[number]]
-                rejected.add(table, prepared.null_time, pushed.late)
-            results = self._with_owed(self._results(pushed.rows))
+                rejected.add(table, prepared.null_time, judged.late)
+            results = self._with_owed(self._results(found))
             self._forget()
         return results
 
@@ -296,16 +365,23 @@ class Session(Door):
             return dict(zip(results, columns, strict=True))
         return pa.concat_tables([one for one in owed if isinstance(one, pa.Table)])
 
-    def _results(self, rows: list[I64]) -> Results:
+    def _results(self, found: list[Any]) -> Results:
+        """``found``: row numbers of every stream, and scores."""
         if self.rows_only:
-            return dict(zip(self.query.names, rows, strict=True))
+            return dict(zip(self.query.names, found, strict=True))
         assert self._bound is not None
-        return self._bound.gather_with(self._fetch, rows, threads_for(None, len(rows[0])))
+        rows, scores = found[: len(self._payloads)], found[len(self._payloads) :]
+        if not len(rows[0]):
+            return self._empty
+        if self._gather is not None:
+            return self._gather(rows)
+        threads = threads_for(None, len(rows[0]))
+        return self._bound.gather_with(self._fetch, rows, threads, scores)
 
     def _nothing(self) -> Results:
         if self.rows_only:
             return {name: np.empty(0, np.int64) for name in self.query.names}
-        return pa.table({}) if self._bound is None else self._bound.schema.empty_table()
+        return self._empty
 
     def _forget(self) -> None:
         assert self._live is not None
@@ -319,20 +395,36 @@ class Session(Door):
         """Numbers of the hosts that take work."""
         return self._cluster().open_hosts
 
+    @whole
     def add_host(self, speed: float = 1.0) -> int:
         """One more host shares the work, of that speed against the first ones; its number."""
-        with self._alone():
-            return self._cluster().add_host(speed)
+        cluster = self._cluster()
+        with self._refusing():
+            return cluster.add_host(speed)
 
+    @whole
     def remove_host(self, number: int, *, lost: bool = False) -> None:
         """A host leaves once others have what they need of it; or it is ``lost`` at once.
 
         What a lost host held is read again from the windows: no result is lost.
         """
-        with self._alone():
-            self._cluster().remove_host(number, lost=lost)
+        cluster = self._cluster()
+        with self._refusing():
+            cluster.remove_host(number, lost=lost)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """What a router does not want is as if it had not been asked."""
+        self._turn.begin()
+        try:
+            yield
+        except ClusterError as error:
+            if isinstance(error.__cause__, RoutingError):
+                self._turn.refuse()
+            raise
 
     def _cluster(self) -> ClusterJoin:
+        self._must_be_open()
         if not isinstance(self._live, ClusterJoin):
             raise SessionError(
                 "add_host and remove_host need a session that was opened with hosts= and schemas="
@@ -359,7 +451,7 @@ class Session(Door):
     @property
     def metrics(self) -> dict[str, Any]:
         """Counters since the session was opened, in all and per stream."""
-        return self._final if self._ended else self._metrics()
+        return self._metrics() if self._final is None else self._final
 
     def explain(self, format: Literal["text", "json"] = "text") -> Any:
         """The plan: for rows of every stream, the order in which they probe the other windows."""
@@ -367,35 +459,50 @@ class Session(Door):
         if self._live is not None:
             live = self._live
             data["orders"] = [
-                order_as_data(live.spec, order, one.measured())
-                for order, one in zip(live.orders, live.pipelines, strict=True)
+                order_as_data(live.spec, order, one.measured()) for order, one in live.plans()
             ]
+            data["kept_as"] = [names_of(live.structures(order)) for order, _ in live.plans()]
+            data["keys"] = keys_as_data(live.spec, live.close_spaces)
+            data["processor"] = isa()
             data["cluster"] = live.report()
             data["order"] = data["orders"][0] if data["orders"] else None
             data["replanned"] = live.replanned
+        for number, stream in enumerate(data["streams"]):
+            idle = self._idle[number]
+            stream["idle"] = None if idle is None else str(idle)
+            stream["idle_now"] = self._is_idle(number)
+            if self._live is not None and self._bound is not None:
+                stream["as_they_lie"] = self._bound.as_they_lie(number)
+                stream["in_blocks"] = self._live.in_blocks(number)
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
         return data if format == "json" else as_text(data)
+
+    def _is_idle(self, number: int) -> bool:
+        silence = None if self._live is None else self._live.silence
+        return silence is not None and silence.silent(number)
 
     def _metrics(self) -> dict[str, Any]:
         streams = {name: self._stream_metrics(name) for name in self.query.names}
         total = {
             name: sum(stream[name] for stream in streams.values())
             for name in next(iter(streams.values()))
-            if name not in ("state_rows", "state_bytes")
+            if name not in ("state_rows", "state_bytes", "idle", *NOTHING)
         }
         total["results"] = self._live.results if self._live is not None else 0
         hosts = self._live.report() if self._live is not None else None
         cluster = {} if hosts is None else {"cluster": hosts}
         return {**total, "state_bytes": self.state_bytes, **cluster, "streams": streams}
 
-    def _stream_metrics(self, name: str) -> dict[str, int]:
+    def _stream_metrics(self, name: str) -> dict[str, Any]:
         number = self._numbers[name]
         if self._live is None:
-            return {"rows_in": self._waiting.rows(number)} | dict.fromkeys(COUNTED, 0)
+            nothing = dict.fromkeys(COUNTED, 0) | {"idle": False, **NOTHING}
+            return {"rows_in": self._waiting.rows(number)} | nothing
         counts, window = self._live.counts[number], self._live.windows[number]
         null_time = self._rejected[name].null_time
         results, comparisons = self._live.done_by(number)
+        assert self._held is not None
         return {
             "rows_in": counts.rows_in,
             "results": results,  # that its rows completed
@@ -407,6 +514,8 @@ class Session(Door):
             "comparisons": comparisons,
             "state_rows": len(window),
             "state_bytes": window.nbytes + self._payloads[number].nbytes,
+            "idle": self._is_idle(number),
+            **self._held.gauge(number),
         }
 
 

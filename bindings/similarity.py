@@ -22,7 +22,7 @@ def overlap(left: Expression, right: Expression) -> PairFunction:
     >>> wj.overlap(a["tags"], b["tags"]) >= 3
     overlap(a["tags"], b["tags"]) >= 3
     """
-    return _measure("overlap", left, right)
+    return measure("overlap", left, right)
 
 
 def jaccard(left: Expression, right: Expression) -> PairFunction:
@@ -33,7 +33,7 @@ def jaccard(left: Expression, right: Expression) -> PairFunction:
     >>> wj.jaccard(a["tags"], b["tags"]) >= 0.5
     jaccard(a["tags"], b["tags"]) >= 0.5
     """
-    return _measure("jaccard", left, right)
+    return measure("jaccard", left, right)
 
 
 def containment(left: Expression, right: Expression) -> PairFunction:
@@ -44,7 +44,7 @@ def containment(left: Expression, right: Expression) -> PairFunction:
     >>> wj.containment(a["tags"], b["tags"]) >= 0.9
     containment(a["tags"], b["tags"]) >= 0.9
     """
-    return _measure("containment", left, right)
+    return measure("containment", left, right)
 
 
 def cosine_sets(left: Expression, right: Expression) -> PairFunction:
@@ -55,7 +55,7 @@ def cosine_sets(left: Expression, right: Expression) -> PairFunction:
     >>> wj.cosine_sets(a["tags"], b["tags"]) > 0.7
     cosine_sets(a["tags"], b["tags"]) > 0.7
     """
-    return _measure("cosine_sets", left, right)
+    return measure("cosine_sets", left, right)
 
 
 def inner_product(left: Weights, right: Weights) -> PairFunction:
@@ -69,7 +69,7 @@ def inner_product(left: Weights, right: Weights) -> PairFunction:
     >>> wj.inner_product((a["words"], a["counts"]), b["weights"]) > 0.5
     inner_product((a["words"], a["counts"]), b["weights"]) > 0.5
     """
-    return _measure("inner_product", left, right)
+    return measure("inner_product", left, right)
 
 
 def cosine(left: Weights, right: Weights) -> PairFunction:
@@ -80,7 +80,7 @@ def cosine(left: Weights, right: Weights) -> PairFunction:
     >>> wj.cosine(a["embedding"], b["embedding"]) >= 0.8
     cosine(a["embedding"], b["embedding"]) >= 0.8
     """
-    return _measure("cosine", left, right)
+    return measure("cosine", left, right)
 
 
 def l2(left: Expression, right: Expression) -> PairFunction:
@@ -91,7 +91,7 @@ def l2(left: Expression, right: Expression) -> PairFunction:
     >>> wj.l2(a["v"], b["v"]) <= 0.3
     l2(a["v"], b["v"]) <= 0.3
     """
-    return _measure("l2", left, right)
+    return measure("l2", left, right)
 
 
 def l1(left: Expression, right: Expression) -> PairFunction:
@@ -102,7 +102,7 @@ def l1(left: Expression, right: Expression) -> PairFunction:
     >>> wj.l1(a["v"], b["v"]) < 2
     l1(a["v"], b["v"]) < 2
     """
-    return _measure("l1", left, right)
+    return measure("l1", left, right)
 
 
 def linf(left: Expression, right: Expression) -> PairFunction:
@@ -113,7 +113,7 @@ def linf(left: Expression, right: Expression) -> PairFunction:
     >>> wj.linf(a["v"], b["v"]) <= 0.1
     linf(a["v"], b["v"]) <= 0.1
     """
-    return _measure("linf", left, right)
+    return measure("linf", left, right)
 
 
 def dot(left: Expression, right: Expression) -> PairFunction:
@@ -124,7 +124,7 @@ def dot(left: Expression, right: Expression) -> PairFunction:
     >>> wj.dot(a["v"], b["v"]) >= 1
     dot(a["v"], b["v"]) >= 1
     """
-    return _measure("dot", left, right)
+    return measure("dot", left, right)
 
 
 def mean_abs_diff(left: Expression, right: Expression) -> PairFunction:
@@ -135,7 +135,7 @@ def mean_abs_diff(left: Expression, right: Expression) -> PairFunction:
     >>> wj.mean_abs_diff(a["pixels"], b["pixels"]) <= 12.5
     mean_abs_diff(a["pixels"], b["pixels"]) <= 12.5
     """
-    return _measure("mean_abs_diff", left, right)
+    return measure("mean_abs_diff", left, right)
 
 
 def hamming(
@@ -150,10 +150,11 @@ def hamming(
     """
     if unit not in ("bytes", "bits"):
         raise QueryError(f'hamming(unit={unit!r}): the unit is "bytes" or "bits"')
-    return _measure("hamming" if unit == "bytes" else "hamming_bits", left, right)
+    return measure("hamming" if unit == "bytes" else "hamming_bits", left, right)
 
 
-def _measure(name: str, left: object, right: object) -> PairFunction:
+def measure(name: str, left: object, right: object) -> PairFunction:
+    """The measure that is registered under a name."""
     return PairFunction(name, _operand(name, left), _operand(name, right))
 
 

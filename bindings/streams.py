@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from windjoin.conjunctions import conjuncts
-from windjoin.durations import NANOSECONDS, SPELLINGS, Duration, parse_duration
+from windjoin.durations import NANOSECONDS, SPELLINGS, Duration, is_duration, parse_duration
 from windjoin.errors import QueryError
 from windjoin.expressions import Column, Expression
 
@@ -32,6 +32,7 @@ class Stream:
     window: Duration | int  # an integer counts in units of the time column
     unit: str | None = None
     where: Expression | None = None
+    idle: Duration | None = None
 
     def __getitem__(self, column: str) -> Column:
         if not isinstance(column, str):
@@ -44,7 +45,8 @@ class Stream:
         window = self.window if isinstance(self.window, int) else str(self.window)
         unit = "" if self.unit is None else f", unit={self.unit!r}"
         where = "" if self.where is None else f", where={self.where!r}"
-        return f"stream({self.name!r}, time={self.time!r}, window={window!r}{unit}{where})"
+        idle = "" if self.idle is None else f", idle={str(self.idle)!r}"
+        return f"stream({self.name!r}, time={self.time!r}, window={window!r}{unit}{where}{idle})"
 
     @property
     def conditions(self) -> list[Expression]:
@@ -59,6 +61,7 @@ def stream(
     window: Window,
     unit: str | None = None,
     where: Filter | None = None,
+    idle: str | timedelta | np.timedelta64 | Duration | None = None,
 ) -> Stream:
     """Describe one input of a join.
 
@@ -66,7 +69,8 @@ def stream(
     counts ("s", "ms", "us", "ns", "m", "h", "d").  ``window`` is how much older than the newest
     member of a combination a row of this stream may be: "10s", "1h30m", a timedelta, or an integer
     in units of the time column.  ``where`` keeps only some rows: an expression over this stream's
-    columns, or a function of the stream that returns one.
+    columns, or a function of the stream that returns one.  ``idle`` is for sessions: a stream that
+    has sent nothing for that long on the clock does not hold others back (see `Query.open`).
 
     >>> stream("calls", time="ts", window="90s", where=lambda calls: calls["price"] > 0)
     stream('calls', time='ts', window='1m30s', where=calls["price"] > 0)
@@ -77,7 +81,23 @@ def stream(
         raise QueryError(f"stream {name!r}: time={time!r} must be the name of the time column")
     unit = _unit(name, unit)
     bare = Stream(name, time, _window(name, window, unit), unit)
-    return Stream(name, time, bare.window, unit, _filter(bare, where))
+    silence = idle_length(f"stream {name!r}: ", idle)
+    return Stream(name, time, bare.window, unit, _filter(bare, where), silence)
+
+
+def idle_length(place: str, idle: Any) -> Duration | None:
+    """How long a stream may be silent, None: for ever; ``place`` is for messages."""
+    if idle is None:
+        return None
+    if not isinstance(idle, str) and not is_duration(idle):
+        raise QueryError(f'{place}idle={idle!r}: give a duration on the clock, such as idle="30s"')
+    try:
+        length = parse_duration(idle)
+    except QueryError as error:
+        raise QueryError(f"{place}idle: {error}") from None
+    if length.nanoseconds <= 0:
+        raise QueryError(f"{place}idle={idle!r} is no time at all; leave it out, or give more")
+    return length
 
 
 def _unit(name: str, unit: str | None) -> str | None:

@@ -21,7 +21,15 @@ from windjoin.columns import load
 from windjoin.durations import Duration
 from windjoin.errors import DataError, QueryError, SchemaError
 from windjoin.expressions import Column
-from windjoin.kinds import INT64_MAX, INT64_MIN, STEP_UNITS, UNIT_STEPS, Kind, kind_of
+from windjoin.kinds import (
+    INT64_MAX,
+    INT64_MIN,
+    STEP_UNITS,
+    UNIT_STEPS,
+    Kind,
+    kind_of,
+    value_type,
+)
 from windjoin.streams import Stream
 
 Bools = NDArray[np.bool_]
@@ -129,6 +137,7 @@ class TimeColumn:
 
     stream: str
     column: str
+    type: pa.DataType  # of its values
     ratio: int  # ticks per unit of the column
     unit: str | None
 
@@ -158,4 +167,5 @@ def time_column(stream: Stream, clock: Clock, schemas: Mapping[str, pa.Schema]) 
     """How the times of ``stream`` are read."""
     own = _step(stream, _time_kind(stream, schemas))
     ratio = 1 if own is None or clock.step is None else int(own / clock.step)
-    return TimeColumn(stream.name, stream.time, ratio, clock.unit)
+    arrow = value_type(_arrow(stream, schemas))
+    return TimeColumn(stream.name, stream.time, arrow, ratio, clock.unit)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-
-END = object()  # instead of a time: no more rows of this stream
+from windjoin.errors import HeldBackWarning, quoted, warn
+from windjoin.held import MANY_BYTES
+from windjoin.own_times import END, OwnTimes
+from windjoin.query import Query
 
 
 class Waiting:
@@ -17,31 +19,65 @@ class Waiting:
     rows can be complete then.
     """
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
+    def __init__(self, query: Query, lateness: Any) -> None:
+        self._query = query
+        self._lateness = lateness
+        self._names = query.names
         self.schemas: dict[str, pa.Schema] = {}
         self._came: list[tuple[int, Any]] = []  # stream number, a table or a time or END
-        self._rows = [0] * len(names)
+        self._rows = [0] * len(query.names)
+        self._times: dict[int, OwnTimes] = {}
         self._hopeless = False
+        self._told = False
+        self.nbytes = 0  # of the rows
 
-    def add(self, number: int, table: pa.Table) -> None:
-        """Rows of a stream."""
+    def tell(self) -> None:
+        """Tell once if much waits for a stream that has not begun."""
+        if self._told or self.nbytes <= MANY_BYTES:
+            return
+        self._told = True
+        unseen = [name for name in self._names if name not in self.schemas]
+        warn(
+            f"{self.nbytes / 1e6:,.0f} MB of rows wait until the schema of {quoted(unseen)} is"
+            " known; give schemas= to open, then nothing waits, and idle= and advance let rows go",
+            HeldBackWarning,
+        )
+
+    def times_of(self, number: int, schema: pa.Schema) -> OwnTimes:
+        """What is known of the times of a stream whose rows have that schema."""
+        if number in self._times:
+            return self._times[number]
+        times = OwnTimes(self._query, number, schema, self._lateness)
+        for earlier, what in self._came:
+            if earlier == number:
+                times.promise(what)
+        return times
+
+    def add(self, number: int, table: pa.Table, times: OwnTimes, newest: int) -> None:
+        """Rows of a stream, with the newest of their times."""
         self.schemas.setdefault(self._names[number], table.schema)
+        self._times[number] = times
+        times.marks.newest = newest
         self._rows[number] += table.num_rows
         if not self._hopeless or self.complete:
             self._came.append((number, table))
+            self.nbytes += table.nbytes
 
     def take_back(self) -> None:
         """Undo the last `add`, which made the schemas complete and did not fit the others."""
         number, table = self._came.pop()
+        self.nbytes -= table.nbytes
         self._rows[number] -= table.num_rows
-        del self.schemas[self._names[number]]
+        del self.schemas[self._names[number]], self._times[number]
 
     def promise(self, number: int, time: Any) -> None:
         """No rows of a stream before a time, or none at all: END."""
+        if number in self._times:
+            self._times[number].promise(time)
         if time is END and self._names[number] not in self.schemas:
             self._hopeless = True
             self._came = [(n, what) for n, what in self._came if not isinstance(what, pa.Table)]
+            self.nbytes = 0
         self._came.append((number, time))
 
     @property
@@ -51,7 +87,7 @@ class Waiting:
 
     def leave(self) -> Iterator[tuple[int, Any]]:
         """All that came, in order; nothing waits any more."""
-        came, self._came = self._came, []
+        came, self._came, self.nbytes = self._came, [], 0
         return iter(came)
 
     def rows(self, number: int) -> int:
@@ -61,8 +97,3 @@ class Waiting:
     def batches(self, number: int) -> int:
         """Tables of a stream so far."""
         return sum(n == number for n, _ in self._came)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the rows."""
-        return sum(what.nbytes for _, what in self._came if isinstance(what, pa.Table))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from windjoin.durations import is_duration, parse_duration
+from windjoin.durations import Duration, is_duration, parse_duration
 from windjoin.errors import QueryError
-from windjoin.times import Clock
+from windjoin.times import Clock, TimeColumn
 
 
 def length_ticks(option: str, clock: Clock, length: Any, integers: bool) -> int:
@@ -43,24 +44,49 @@ def length_ticks(option: str, clock: Clock, length: Any, integers: bool) -> int:
     return ticks
 
 
-def promise_ticks(stream: str, arrow_type: pa.DataType, ratio: int, time: Any) -> int:
+def length_text(ticks: int, clock: Clock, like: Any) -> str:
+    """A number of ticks as an option that is now ``like`` would be written.
+
+    >>> length_text(2000, Clock(Fraction(1, 1000)), "1s"), length_text(7, Clock(None), 0)
+    ('"2s"', '7')
+    """
+    if clock.step is None or (like and isinstance(like, int)):
+        return str(ticks)
+    return f'"{Duration(int(ticks * clock.step * 10**9))}"'
+
+
+def time_text(column: TimeColumn, ticks: int) -> str:
+    """A time in ticks as it would stand in a stream's time column.
+
+    >>> time_text(TimeColumn("a", "t", pa.timestamp("s"), 1000, "ms"), 1_767_600_000_500)
+    '2026-01-05 08:00:00.5'
+    """
+    if not pa.types.is_timestamp(column.type):
+        return str(Fraction(ticks, column.ratio))
+    unit: Any = column.unit or "s"
+    text = str(np.datetime64(ticks, unit)).replace("T", " ")
+    exact = text.rstrip("0").rstrip(".") if "." in text else text
+    return exact + ("Z" if column.type.tz else "")
+
+
+def promise_ticks(column: TimeColumn, time: Any) -> int:
     """The time of a promise: an integer in the unit of the time column, or a datetime.
 
-    >>> promise_ticks("a", pa.timestamp("ms"), 1000, 7)
+    >>> promise_ticks(TimeColumn("a", "t", pa.timestamp("ms"), 1000, "us"), 7)
     7000
     """
     if isinstance(time, bool) or not isinstance(time, int):
-        if not pa.types.is_timestamp(arrow_type):
+        if not pa.types.is_timestamp(column.type):
             raise QueryError(
-                f"advance({stream!r}, {time!r}): times of this stream are {arrow_type};"
+                f"advance({column.stream!r}, {time!r}): times of this stream are {column.type};"
                 " give an integer"
             )
         try:
-            time = pa.scalar(time, arrow_type).value
+            time = pa.scalar(time, column.type).value
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise QueryError(
-                f"advance({stream!r}, {time!r}): times of this stream are {arrow_type};"
+                f"advance({column.stream!r}, {time!r}): times of this stream are {column.type};"
                 " give a datetime or an integer in that unit"
             ) from error
-    ticks = int(time) * ratio
+    ticks = int(time) * column.ratio
     return max(min(ticks, 2**63 - 1), -(2**63))

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 from numpy.typing import NDArray
-from windjoin.columns import load
+from windjoin.columns import load, together
 from windjoin.errors import DataError
 from windjoin.evaluate import doubles
 from windjoin.expressions import Column, Expression, Parallel
 from windjoin.kernels.spec import I64, ArrayColumn, SetColumn, WideForm
 from windjoin.kinds import value_type
+from windjoin.layout import laid_out, plain_type
 from windjoin.operands import Recipe, encode
 
 Bools = NDArray[np.bool_]
@@ -192,10 +193,4 @@ def _plain(column: Any) -> Any:
     arrow = value_type(column.type)
     if pat.is_binary(arrow) or pat.is_binary_view(arrow):
         arrow = pa.large_binary()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    if isinstance(column, pa.DictionaryArray) and pat.is_nested(arrow):
-        return _plain(column.dictionary.take(column.indices))  # Arrow cannot cast these
-    return column if column.type == arrow else column.cast(arrow)
+    return together(laid_out(column, plain_type(arrow)))

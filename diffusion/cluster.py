@@ -8,7 +8,6 @@ stored.  Epochs follow each other without waiting, except where state has to mov
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,8 @@ from windjoin.diffusion.worker import (
     Ticket,
     Worker,
 )
+from windjoin.pyx.crew import Crew
+from windjoin.pyx.pieces import joined, taken
 
 EPOCHS_IN_FLIGHT = 4  # at least, and so many per host: the work of one may be all one host's
 EPOCHS_PER_HOST = 2
@@ -77,14 +78,20 @@ class Cluster:
         self._left: list[tuple[int, Tally, list[int]]] = []
         self._routed = [0] * self.streams
         self._reported: tuple[int, list[int]] | None = None  # border, rows routed before it
-        self._finalizer = weakref.finalize(self, _end_all, self.workers)
+        self._crew = Crew()  # its threads end with it
         for number in numbers:
             self._add_worker(number)
 
-    def _add_worker(self, number: int) -> None:
-        self.workers[number] = Worker(
+    def _add_worker(self, number: int) -> Worker:
+        worker = self.workers[number] = Worker(
             number, self.streams, self.room.operator(number), self.room.times, self.workers
         )
+        return worker
+
+    def begin(self) -> None:
+        """Let hosts start to work."""
+        for worker in self.workers.values():
+            worker.begin(self._crew)
 
     def comparisons_for(self, stream: int) -> int:
         """Candidates that hosts looked at for rows of a stream, those that left included."""
@@ -121,15 +128,9 @@ class Cluster:
         return self._results()
 
     def close(self) -> None:
-        """End all threads."""
-        self._finalizer.detach()
-        for worker in self.workers.values():
-            worker.end()
-
-    def stop(self) -> None:
-        """End at once what hosts are doing."""
-        for worker in self.workers.values():
-            worker.operator.stop()
+        """End all threads, whatever they are doing."""
+        self._crew.stop()
+        self._crew.end()
 
     def _next_epoch(self, watermark: int) -> bool:
         waiting = [p.earliest for p in self.pending if p.earliest is not None]
@@ -163,7 +164,7 @@ class Cluster:
         ]
         routes = self.router.route(segments)
         ticket = Ticket(real, real_stop)
-        ticket.add(1)
+        ticket.left.add(1)
         self._flying.append(ticket)
         for (times, rows), route in zip(taken, routes, strict=True):
             if len(rows):
@@ -171,7 +172,7 @@ class Cluster:
         for (times, rows), route in zip(taken, routes, strict=True):
             if len(rows):
                 self._start(route.segment.stream, times, rows, route.path.hops, ticket)
-        ticket.finish()
+        ticket.left.finish()
         self.epochs += 1
         if self.progress is not None:
             self.progress(sum(self._routed))
@@ -257,11 +258,7 @@ class Cluster:
         self._take_results(self.fusion.pop())
 
     def _wait(self, ticket: Ticket) -> None:
-        try:
-            ticket.wait()
-        except BaseException:
-            self.stop()
-            raise
+        ticket.left.wait()
         if ticket.failure is not None:
             error, host, stream = ticket.failure
             of = "" if stream is None else f" of stream {self.router.profiles[stream].name!r}"
@@ -270,16 +267,16 @@ class Cluster:
     def _take_results(self, ready: Fused) -> None:
         if not len(ready):
             return
-        columns = [np.concatenate(column) for column in zip(*ready.handles, strict=True)]
+        columns = [joined(column) for column in zip(*ready.handles, strict=True)]
         lengths = np.array([len(handle[0]) for handle in ready.handles], np.int64)
         at = (np.cumsum(lengths) - lengths)[ready.block] + ready.rows
-        self._fetched.append([column[at] for column in columns])
+        self._fetched.append([taken(column, at) for column in columns])
 
     def _results(self) -> list[I64]:
         parts, self._fetched = self._fetched, []
         if not parts:
             return [np.empty(0, np.int64) for _ in range(self.streams)]
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return [joined(column) for column in zip(*parts, strict=True)]
 
     def _forget(self) -> None:
         """Let hosts drop what neither an epoch in flight nor one to come can reach."""
@@ -330,7 +327,7 @@ class Cluster:
         """A host joins."""
         self.drain()
         moves = self.router.add_host(host)
-        self._add_worker(host.number)
+        self._add_worker(host.number).begin(self._crew)
         self.fusion.add_host(host.number, self.fusion.watermark)
         self._carry_out(moves)
 
@@ -351,7 +348,7 @@ class Cluster:
 
     def _end_worker(self, number: int) -> None:
         worker = self.workers.pop(number)
-        worker.end()
+        worker.leave()
         self._left.append((number, worker.tally, list(worker.operator.comparisons)))
         self.fusion.remove_host(number)
         self._seen.pop(number, None)
@@ -385,9 +382,3 @@ class Cluster:
 
     def _stretch_of(self, move: Move) -> tuple[int, int]:
         return self.clock.real(move.start), self.clock.real_stop(move.stop)
-
-
-def _end_all(workers: dict[int, Worker]) -> None:
-    """Threads end with whoever started them."""
-    for worker in workers.values():
-        worker.end(wait=False)

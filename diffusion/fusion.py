@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.errors import RoutingError
+from windjoin.pyx.pieces import joined, sorting_by, taken
 
 I64 = NDArray[np.int64]
 NEVER, FOREVER = -(2**63), 2**63  # before and after every time
@@ -140,15 +141,15 @@ class Fusion:
             return Fused([], empty, empty, empty)
         lengths = [len(held.rows) for held in blocks]
         number = np.repeat(np.arange(len(blocks)), lengths)
-        rows = np.concatenate([held.rows for held in blocks])
-        times = np.concatenate([held.times for held in blocks])
+        rows = joined([held.rows for held in blocks])
+        times = joined([held.times for held in blocks])
         handles = [held.handle for held in blocks]
         if not self.ordered:
             return Fused(handles, number, rows, times)
-        arrivals = np.concatenate([held.arrivals for held in blocks])
+        arrivals = joined([held.arrivals for held in blocks])
         hosts = np.repeat([held.host for held in blocks], lengths)
-        order = np.lexsort((rows, number, hosts, arrivals, times))
-        return Fused(handles, number[order], rows[order], times[order])
+        order = sorting_by([rows, number, hosts, arrivals, times])
+        return Fused(handles, taken(number, order), taken(rows, order), taken(times, order))
 
     def _require(self, host: int) -> None:
         if host not in self._watermarks:

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 import numpy as np
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.shelf import position
+from windjoin.pyx.pieces import joined, sorting_by, taken
 
 
 class Pending:
@@ -37,17 +38,17 @@ class Pending:
 
     def take(self, stop: int) -> tuple[I64, I64]:
         """All rows with time < ``stop``, by time and row."""
-        taken: list[tuple[I64, I64]] = []
+        found: list[tuple[I64, I64]] = []
         while self._pieces and self._pieces[0][0] < stop:
             _, _, times, rows = heappop(self._pieces)
             at = position(times, stop)
-            taken.append((times[:at], rows[:at]))
+            found.append((times[:at], rows[:at]))
             self.add(times[at:], rows[at:])
-        if not taken:
+        if not found:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        if len(taken) == 1:
-            return taken[0]
-        times = np.concatenate([piece[0] for piece in taken])
-        rows = np.concatenate([piece[1] for piece in taken])
-        order = np.lexsort((rows, times))
-        return times[order], rows[order]
+        if len(found) == 1:
+            return found[0]
+        times = joined([piece[0] for piece in found])
+        rows = joined([piece[1] for piece in found])
+        order = sorting_by([rows, times])
+        return taken(times, order), taken(rows, order)

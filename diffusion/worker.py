@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
-from threading import Condition, Thread
 from typing import Protocol
 
 import numpy as np
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Hop
 from windjoin.diffusion.shelf import LONG_AGO, Chosen, Shelf, Stretch, clamped
+from windjoin.pyx.crew import Countdown, Crew, Orders
 
 ALL_MARKS = -1
 Stretches = tuple[I64, I64]  # first and last time of each, in order and apart
@@ -32,7 +33,6 @@ class Operator(Protocol):
     def hold(self, stream: int, rows: I64) -> None: ...
     def forget(self, stream: int, horizon: int) -> None: ...
     def sweep(self) -> None: ...
-    def stop(self) -> None: ...
     def extend(
         self,
         bound: tuple[int, ...],
@@ -95,6 +95,7 @@ class Forget:
 
 
 Message = Store | Probe | Give | Take | Forget
+Failure = tuple[BaseException, int, int | None]  # error, host, stream
 
 
 @dataclass(slots=True)
@@ -103,29 +104,10 @@ class Ticket:
 
     start: int = 0  # event times of the epoch
     stop: int = 0
-    open: int = 0
+    left: Countdown = field(default_factory=Countdown)  # messages that were sent for it
     blocks: list[tuple[tuple[int, ...], int, list[I64]]] = field(default_factory=list)
     given: dict[int, list[Stretch]] = field(default_factory=dict)
-    failure: tuple[BaseException, int, int | None] | None = None  # error, host, stream
-    done: Condition = field(default_factory=Condition)
-
-    def add(self, more: int) -> None:
-        """So many messages were sent for it."""
-        with self.done:
-            self.open += more
-
-    def finish(self) -> None:
-        """One of its messages was dealt with."""
-        with self.done:
-            self.open -= 1
-            if self.open == 0:
-                self.done.notify_all()
-
-    def wait(self) -> None:
-        """Until all its messages were dealt with."""
-        with self.done:
-            while self.open:
-                self.done.wait()
+    failure: Failure | None = None
 
 
 @dataclass(slots=True)
@@ -139,7 +121,7 @@ class Tally:
 
 
 class Worker:
-    """A host: its rows by stream, its operator, its thread."""
+    """A host: its rows by stream, its operator, its thread, which is one of a crew."""
 
     def __init__(
         self,
@@ -156,30 +138,38 @@ class Worker:
         self._times = times
         self._peers = peers
         self._inbox: SimpleQueue[tuple[Message, Ticket] | None] = SimpleQueue()
-        self._thread = Thread(target=self._work, name=f"windjoin-host-{number}", daemon=True)
-        self._thread.start()
+        self._failure: Failure | None = None  # the first: what is held may be half of what it was
+
+    def begin(self, crew: Crew) -> None:
+        """Start to work, until the crew stops."""
+        work = partial(self._work, crew.orders)
+        crew.start(f"windjoin-host-{self.number}", work, partial(self._inbox.put, None))
 
     def send(self, message: Message, ticket: Ticket) -> None:
         """Put a message into the inbox."""
-        ticket.add(1)
+        ticket.left.add(1)
         self._inbox.put((message, ticket))
 
-    def end(self, wait: bool = True) -> None:
-        """Stop the thread once the inbox is empty."""
-        self._inbox.put(None)
-        if wait:
-            self._thread.join()
+    def renew(self) -> None:
+        """Hold the same rows in new indexes; nothing is in the inbox."""
+        for stream, shelf in enumerate(self.shelves):
+            self.operator.hold(stream, shelf.rows())
 
-    def _work(self) -> None:
-        while (item := self._inbox.get()) is not None:
+    def leave(self) -> None:
+        """Let the thread end once the inbox is empty."""
+        self._inbox.put(None)
+
+    def _work(self, orders: Orders) -> None:
+        while (item := self._inbox.get()) is not None and not orders.stopped:
             message, ticket = item
             try:
-                if ticket.failure is None:
+                if self._failure is None and ticket.failure is None:
                     self._handle(message, ticket)
             except BaseException as error:
-                ticket.failure = error, self.number, _stream_of(message)
+                self._failure = error, self.number, _stream_of(message)
             finally:
-                ticket.finish()
+                ticket.failure = ticket.failure or self._failure
+                ticket.left.finish()
 
     def _handle(self, message: Message, ticket: Ticket) -> None:
         match message:

@@ -10,10 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from windjoin.kernels.spec import JoinSpec, Key, Predicate
+import numpy as np
+from windjoin.kernels.side import Codes, sortable
+from windjoin.kernels.spec import I64, JoinSpec, Key, Predicate
 from windjoin.kernels.statistics import Statistics
+from windjoin.pyx.keys import encode_pairs
 
 if TYPE_CHECKING:
     from windjoin.kernels.side import Side, Table
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from windjoin.pyx.index import Index
 
 MOST_RANKS = 2**31 - 64  # rows that an index with row numbers of 32 bits can hold
+# codes of keys (together one key), columns as sortable integers or as they are, or a wide column
+Source = tuple[Literal["keys", "columns", "operands", "wide", "nothing"], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -70,9 +75,29 @@ class Access(ABC):
     def start(self, window: Window) -> Index:
         """The still empty index of a live window."""
 
-    @abstractmethod
-    def values(self, window: Window, arrivals: Arrivals) -> Any:
-        """What ``Index.insert`` wants to know of newly arrived rows."""
+    @property
+    def source(self) -> Source:
+        """What the index takes of a row, beside its time and number."""
+        return "nothing", ()
+
+    def values(self, window: Window, arrivals: Arrivals) -> tuple[Codes | None, list[I64]]:
+        """The same of newly arrived rows, as ``Index.insert`` wants it."""
+        what, numbers = self.source
+        if what == "columns":
+            return None, [sortable(arrivals.columns[number]) for number in numbers]
+        if what == "operands":
+            return None, [arrivals.columns[number].view(np.int64) for number in numbers]
+        if what == "wide":
+            records = arrivals.wides[numbers[0]]
+            return records.length, [records.start]
+        if what == "nothing":
+            return None, []
+        codes = arrivals.codes[numbers[0]]
+        for space, number in zip(
+            window.pair_spaces.get(self.identity, []), numbers[1:], strict=True
+        ):
+            codes = encode_pairs(space, codes, arrivals.codes[number])
+        return codes, []
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
         """What `Pipeline.add_hop` must know to ask the index, beyond the index itself."""
@@ -87,13 +112,6 @@ class Access(ABC):
     def decided(self) -> tuple[tuple[Key, Key], ...]:
         """The equalities of keys that hold of every row the index proposes."""
         return ()
-
-    @property
-    def source(self) -> tuple[str, Any] | None:
-        """What `values` does, where it is as simple as that: ("keys", their numbers), ("column",
-        its number) as sortable integers, ("wide", its number), or ("nothing", None).
-        """
-        return None
 
     @property
     def why(self) -> str:

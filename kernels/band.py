@@ -7,12 +7,12 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import MOST_RANKS, Access, Situation
+from windjoin.kernels.access import MOST_RANKS, Access, Situation, Source
 from windjoin.kernels.comparison import other_side
 from windjoin.kernels.ranges import as_ranges
 from windjoin.kernels.side import Side, Table, sortable
-from windjoin.kernels.spec import I64, Between
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.spec import Between
+from windjoin.kernels.window import Window
 from windjoin.pyx.buckets import ValueBuckets
 from windjoin.pyx.cells import ValueCells
 from windjoin.pyx.index import Index
@@ -67,11 +67,8 @@ class Band(Access):
         return self.predicate.dtype == "float64"
 
     @property
-    def source(self) -> tuple[str, Any]:
-        return "column", self.column
-
-    def values(self, window: Window, arrivals: Arrivals) -> I64:
-        return sortable(arrivals.columns[self.column])
+    def source(self) -> Source:
+        return "columns", (self.column,)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
         return {"ranges": as_ranges([[self.predicate]], self.target, sides)}

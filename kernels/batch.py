@@ -14,10 +14,11 @@ from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.parts import Parts, Range, cut, shared_key
 from windjoin.kernels.records import encode_wides
+from windjoin.kernels.scores import Scores
 from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import with_sampled
 from windjoin.kernels.sorting import Sorted, in_time_order
-from windjoin.kernels.spec import I64, Bools, JoinSpec, Nearest, Opaque, Rows
+from windjoin.kernels.spec import I64, JoinSpec, Nearest, Opaque, Rows
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.kernels.threads import in_threads
 from windjoin.pyx.column import ColumnView
@@ -40,7 +41,12 @@ class Run:
     threads: int = 1
     parts: tuple[int, str] = (1, "time")  # how many, and what they are stretches or groups of
     hops: list[dict[str, Any]] = field(default_factory=list)  # measured, one per step of the order
+    reused: bool = False  # the plan of the run before
+    by_key: bool = False  # start rows are taken key by key, not in order of time
+    structures: list[set[str]] = field(default_factory=list)  # of the indexes, one per step
+    close: set[int] = field(default_factory=set)  # key spaces that need no dictionary
     results: int = 0
+    raised: bool = False  # a function has, for a pair that some condition let pass
 
     @property
     def comparisons(self) -> int:
@@ -55,17 +61,21 @@ def join_rows(
     threads: int = 1,
     progress: Progress | None = None,
     before: Run | None = None,
-) -> tuple[list[I64], Run]:
+    partial: bool = False,
+) -> tuple[list[I64], Run, Scores]:
     """Row numbers of every result, one array per stream; their order has no meaning.
 
+    What computes the scores of results keeps the records of the rows.
     ``before``: the last run of the same spec, whose plan serves as few rows again.
+    ``partial``: results have other conditions to meet yet, so that a function may raise for them:
+    then `Run.raised` is set.
     """
     records = encode_wides(spec, rows)
     streams = in_threads(threads, in_time_order, [*zip(rows, records, strict=True)])
     spec = _on_original_rows(spec, streams)
     sizes = tuple(len(stream.time) for stream in streams)
     if before is not None and _plan_serves(spec, before.statistics, sizes):
-        run = Run(before.order, before.statistics, sizes)
+        run = Run(before.order, before.statistics, sizes, reused=True)
     else:
         statistics = _statistics(spec, streams)
         run = Run(best_order(spec, statistics), statistics, sizes)
@@ -73,11 +83,11 @@ def join_rows(
     parts = cut(spec, streams, run.order, run.statistics, run.threads)
     run.parts = len(parts.ranges), parts.by
     streams = list(parts.streams)  # those that were divided are not needed any more
-    found = _Job(spec, parts, run, progress).run().finish()
+    found = _Job(spec, parts, run, progress, partial).run().finish()
     if spec.nearest is not None:
         found = _nearest(spec, spec.nearest, streams, found)
     run.results = len(found[0])
-    return found, run
+    return found, run, Scores.of_records(spec, records)
 
 
 def _plan_serves(spec: JoinSpec, seen: Statistics, sizes: tuple[int, ...]) -> bool:
@@ -121,12 +131,14 @@ def _on_original_rows(spec: JoinSpec, streams: Sequence[Sorted]) -> JoinSpec:
     origins = {s: stream.origin for s, stream in enumerate(streams) if stream.origin is not None}
 
     def translated(predicate: Opaque) -> Opaque:
-        def evaluate(rows: Mapping[int, I64]) -> Bools:
-            return predicate.evaluate(
-                {s: origins[s][number] if s in origins else number for s, number in rows.items()}
-            )
+        def original(rows: Mapping[int, I64]) -> dict[int, I64]:
+            return {s: origins[s][number] if s in origins else number for s, number in rows.items()}
 
-        return replace(predicate, evaluate=evaluate)
+        return replace(
+            predicate,
+            evaluate=lambda rows: predicate.evaluate(original(rows)),
+            call=lambda rows: predicate.call(original(rows)),
+        )
 
     predicates = tuple(translated(p) if isinstance(p, Opaque) else p for p in spec.predicates)
     return replace(spec, predicates=predicates)
@@ -143,16 +155,17 @@ def _joined(parts: list[Output]) -> Output:
 class _Job:
     """One batch run, in parts for threads."""
 
-    def __init__(self, spec: JoinSpec, parts: Parts, run: Run, progress: Progress | None) -> None:
+    def __init__(
+        self, spec: JoinSpec, parts: Parts, run: Run, progress: Progress | None, partial: bool
+    ) -> None:
         self.spec = spec
+        self.partial = partial
         self.parts = parts
         self.keys = shared_key(spec, run.order)
         self.run_info = run
         self.progress = progress
         self.lock = threading.Lock()
         self.done: dict[int, int] = {}
-        self.pipelines: list[Pipeline] = []
-        self.stopped = False
 
     def run(self) -> Output:
         threads, ranges = self.run_info.threads, self.parts.ranges
@@ -162,41 +175,33 @@ class _Job:
             for number in range(thread, len(ranges), threads):
                 self._part(number, ranges[number], outputs[thread])
 
-        in_threads(threads, share, [(thread,) for thread in range(threads)], stop=self._stop)
+        in_threads(threads, share, [(thread,) for thread in range(threads)])
         return _joined(outputs)
-
-    def _stop(self) -> None:
-        with self.lock:
-            self.stopped = True
-            for one in self.pipelines:
-                one.stopped = True
 
     def _part(self, number: int, ranges: Sequence[Range], output: Output) -> None:
         """Join the rows of all streams that meet in one part."""
         order = self.run_info.order
         first, last = ranges[order.start]
         tables = self._tables(ranges)
-        encode_tables(
+        close = encode_tables(
             self.spec,
             tables,
             [s.part(*rows) for s, rows in zip(self.parts.streams, ranges, strict=True)],
         )
         by_key = self._start_by_key(tables)
         for hop, step in enumerate(order.steps):
-            if self.stopped:
-                raise KeyboardInterrupt("the join was stopped")
             in_time_order = hop == 0 and by_key is None
             load = step.access.load_for_start if in_time_order else step.access.load
             table = tables[step.stream]
             table.indexes[step.access.identity] = load(table)
-        hops = pipeline(self.spec, order, tables)
+        self._note(tables, close, by_key is not None)
+        hops = pipeline(self.spec, order, tables, [s.origin for s in self.parts.streams])
+        if self.partial:
+            hops.on_raised = None
         if self.spec.nearest is None:
             for s, stream in enumerate(self.parts.streams):
                 if stream.origin is not None:
                     hops.number(s, ColumnView(stream.origin))
-        with self.lock:
-            hops.stopped = self.stopped
-            self.pipelines.append(hops)
         output.expect(last - first)
         hops.on_pulse = lambda done: self._report(number, done)
         try:
@@ -209,11 +214,19 @@ class _Job:
             release()
             raise
         finally:
-            hops.on_pulse = None  # it refers to this job; and the indexes can go now
-            with self.lock:
-                self.pipelines.remove(hops)
+            hops.on_pulse = hops.on_raised = None  # they refer to this job, and to indexes
         self._report(number, last - first)
         self._add_measured(hops)
+
+    def _note(self, tables: list[Table], close: set[int], by_key: bool) -> None:
+        """What was decided by the rows of a part, for explain()."""
+        steps = self.run_info.order.steps
+        with self.lock:
+            self.run_info.structures = self.run_info.structures or [set() for _ in steps]
+            for names, step in zip(self.run_info.structures, steps, strict=True):
+                names.add(type(tables[step.stream].indexes[step.access.identity]).__name__)
+            self.run_info.close |= close
+            self.run_info.by_key |= by_key
 
     def _start_by_key(self, tables: list[Table]) -> KeyLists | None:
         """Start rows key by key, where several hops ask by one and the same key.
@@ -253,6 +266,7 @@ class _Job:
 
     def _add_measured(self, hops: Pipeline) -> None:
         with self.lock:
+            self.run_info.raised |= hops.raised
             measured = hops.measured()
             if not self.run_info.hops:
                 self.run_info.hops = measured

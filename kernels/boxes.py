@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.access import Access, Situation, Source
 from windjoin.kernels.ranges import MOST_CONDITIONS, Range, as_ranges, ranges_by_column
 from windjoin.kernels.side import Side, Table, sortable
-from windjoin.kernels.spec import I64, Predicate
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.spec import Predicate
+from windjoin.kernels.window import Window
 from windjoin.pyx.boxes import ValueBoxes
 from windjoin.pyx.index import Index
 
@@ -65,8 +65,9 @@ class Boxes(Access):
     def start(self, window: Window) -> Index:
         return ValueBoxes(len(self.columns), window.spec.window)
 
-    def values(self, window: Window, arrivals: Arrivals) -> list[I64]:
-        return [sortable(arrivals.columns[c]) for c in self.columns]
+    @property
+    def source(self) -> Source:
+        return "columns", self.columns
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
         return {"ranges": as_ranges(self.ranges, self.target, sides)}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.access import Access, Situation, Source
 from windjoin.kernels.functions import compiled_scan, compiled_sweep
 from windjoin.kernels.side import Side, Table
-from windjoin.kernels.spec import I64, Function, Operand
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.spec import Function, Operand
+from windjoin.kernels.window import Window
 from windjoin.pyx.calls import WindowCalls
 from windjoin.pyx.index import Index
 from windjoin.pyx.slices import TimeSlices
@@ -63,8 +63,9 @@ class Calls(Access):
         length = window.spec.window // SLICES_PER_WINDOW
         return TimeSlices(length, False, scan, len(self.bound), len(self.own))
 
-    def values(self, window: Window, arrivals: Arrivals) -> list[I64]:
-        return [arrivals.columns[o.column].view(np.int64) for o in self.own]
+    @property
+    def source(self) -> Source:
+        return "operands", tuple(operand.column for operand in self.own)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
         return {"operands": [(o.stream, sides[o.stream].view(o.column)) for o in self.bound]}

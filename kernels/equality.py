@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import MOST_RANKS, Access, Situation
+from windjoin.kernels.access import MOST_RANKS, Access, Situation, Source
 from windjoin.kernels.side import Codes, Side, Table
 from windjoin.kernels.spec import Equal, Key
 from windjoin.kernels.statistics import DERIVED_SHARE
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.window import Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.keys import KeySpace, encode_pairs
 from windjoin.pyx.lines import KeyLines
@@ -84,16 +84,8 @@ class Equality(Access):
         return KeyLines()
 
     @property
-    def source(self) -> tuple[str, Any]:
+    def source(self) -> Source:
         return "keys", tuple(target.key for _, target in self.parts)
-
-    def values(self, window: Window, arrivals: Arrivals) -> Codes:
-        codes = arrivals.codes[self.parts[0][1].key]
-        for space, (_, target) in zip(
-            window.pair_spaces[self.identity], self.parts[1:], strict=True
-        ):
-            codes = encode_pairs(space, codes, arrivals.codes[target.key])
-        return codes
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
         return {

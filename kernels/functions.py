@@ -1,254 +1,178 @@
-"""A user's scalar function as a mask over a block of rows, compiled by Numba.
+"""A user's scalar function in loops over rows, compiled by Numba.
 
-The loop over the block is compiled around the function and called by address, so a call costs a
-fraction of a nanosecond per pair and needs no GIL.  A *scan* goes over the rows of a window as they
-lie, all against one partial result, a *sweep* over the windows of several; a *mask* over candidates
-whose operands were gathered.
-Compiled code is kept on disk under a name made from the content of the function: it is compiled
-once per machine, not once per process.
+The loop is compiled around the function and called by address, so a call costs a fraction of a
+nanosecond per pair and needs no GIL.  A *scan* goes over the rows of a window as they lie, all
+against one partial result, a *sweep* over the windows of several; a *mask* over candidates whose
+operands were gathered.
+
+A pair for which the function raises passes, and the loop returns that there was one: whether that
+matters is known when the other conditions have been asked (see `raised`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import os
-import sys
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
-from threading import Lock
-from types import CodeType, FunctionType, ModuleType
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from windjoin.kernels.spec import Dtype, Function
+from numpy.typing import NDArray
+from windjoin.kernels.compiling import Returned, UserFunction, compiled, run
+from windjoin.kernels.spec import Bools, Dtype, Function
 
-_MASK = '''"""Mask of a windjoin function over a block of candidates."""
+PASSED, RAISED = 1, 2  # of a mask, where 0 is what does not hold
+
+_MASK = '''"""Mask of a windjoin function over a block of candidates; 2 where it raised."""
 
 
-def mask(n, stride, ints, reals, out):
+def loop(n, stride, ints, reals, out):
     use_widest()
+    any_raised = 0
     for i in range(n):
-        out[i] = 1 if function({arguments}) else 0
+        raised, known, value = attempt(call, ({arguments},))
+        out[i] = 2 if raised else 1 if known & ({test}) else 0
+        any_raised |= raised
+    return any_raised
 '''
 _SCAN = '''"""Mask of a windjoin function over the rows of a window, for one partial result."""
 
 
-def mask(n, stride, bound_ints, bound_reals, own_ints, own_reals, out):
+def loop(n, stride, bound_ints, bound_reals, own_ints, own_reals, out):
     use_widest()
+    any_raised = 0
 {bound}
     for i in range(n):
-        out[i] = 1 if function({arguments}) else 0
+        raised, known, value = attempt(call, ({arguments},))
+        out[i] = 1 if raised | (known & ({test})) else 0
+        any_raised |= raised
+    return any_raised
 '''
 _SWEEP = '''"""Mask of a windjoin function over windows of rows, one for each partial result."""
 
 
-def mask(m, begin, count, bound_stride, bound_ints, bound_reals, own_stride, own_ints, own_reals,
+def loop(m, begin, count, bound_stride, bound_ints, bound_reals, own_stride, own_ints, own_reals,
          out):
     use_widest()
+    any_raised = 0
     at = 0
     for p in range(m):
         first = begin[p]
         n = count[p]
 {bound}
         for i in range(n):
-            out[at + i] = 1 if function({arguments}) else 0
+            raised, known, value = attempt(call, ({arguments},))
+            out[at + i] = 1 if raised | (known & ({test})) else 0
+            any_raised |= raised
         at += (n + 63) // 64 * 64
+    return any_raised
+'''
+_VALUES = '''"""Values of a windjoin function over whole columns."""
+
+
+def loop(n, stride, ints, reals, out, state):
+    use_widest()
+    for i in range(n):
+        raised, known, value = attempt(call, ({arguments},))
+        out[i] = value
+        state[i] = 2 if raised else 1 if known else 0
+    return 0
 '''
 
-# what they take before `out`: n a number, i integers, r reals
-_MASK_TAKES, _SCAN_TAKES, _SWEEP_TAKES = "nnir", "nnirir", "niinirnir"
-
-_compiled: dict[tuple[str, tuple[Dtype, ...], str], Any] = {}  # keeps the machine code alive
-_one_at_a_time = Lock()  # threads of one run ask for the same function
-
-
-CONSTANTS = (bool, int, float, tuple, np.ndarray)  # of a module that a function may name
-
-
-class FunctionError(Exception):
-    """Numba cannot compile a user's function."""
+# what they take: n a number, i integers, r reals, b bytes
+_MASK_TAKES, _SCAN_TAKES, _SWEEP_TAKES = "nnirb", "nnirirb", "niinirnirb"
+_LETTERS: dict[Returned, str] = {"bool": "b", "int64": "i", "float64": "r"}
 
 
 def compiled_mask(predicate: Function) -> int:
-    """Address of ``void mask(n, stride, ints, reals, out)``.
+    """Address of ``int64 mask(n, stride, ints, reals, out)``, which returns whether any raised.
 
     Operand k of pair i lies at ``k * stride + i``.
     """
-    arguments = ", ".join(
-        f"{_pointer('', dtype)}[{k} * stride + i]" for k, dtype in enumerate(predicate.dtypes)
-    )
-    return _address(predicate, _MASK.format(arguments=arguments), _MASK_TAKES)
+    address: int = _mask(predicate).address
+    return address
 
 
 def compiled_scan(predicate: Function, target: int) -> int:
     """Address of a ``Scan`` (slices.h): operands of ``target`` are its rows', all others bound."""
-    arguments, bound = _split(predicate, target, "    b{0} = {1}[{0}]", "{1}[{0} * stride + i]")
-    return _address(predicate, _SCAN.format(arguments=arguments, bound=bound), _SCAN_TAKES)
+    own = "{1}[{0} * stride + i]"
+    return _split(predicate, target, _SCAN, _SCAN_TAKES, "    b{0} = {1}[{0}]", own)
 
 
 def compiled_sweep(predicate: Function, target: int) -> int:
     """Address of a ``Sweep`` (calls.h): the same for the windows of several partial results."""
     own = "{1}[{0} * own_stride + first + i]"
-    arguments, bound = _split(predicate, target, "        b{0} = {1}[{0} * bound_stride + p]", own)
-    return _address(predicate, _SWEEP.format(arguments=arguments, bound=bound), _SWEEP_TAKES)
+    bound = "        b{0} = {1}[{0} * bound_stride + p]"
+    return _split(predicate, target, _SWEEP, _SWEEP_TAKES, bound, own)
 
 
-def _split(predicate: Function, target: int, bound: str, own: str) -> tuple[str, str]:
-    """Arguments of a call, and lines that fetch those bound; by number and array of an operand."""
-    arguments: list[str] = []
+def masked(predicate: Function, operands: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
+    """Of pairs with these operands: PASSED where the predicate holds, RAISED where it raised."""
+    n = len(operands[0])
+    out = np.empty(n, np.uint8)
+    joined = np.concatenate([operand.view(np.int64) for operand in operands])
+    run(_mask(predicate), n, n, joined, joined, out)
+    return out
+
+
+def values(
+    function: UserFunction, returned: Returned, arguments: Sequence[NDArray[Any]]
+) -> tuple[NDArray[Any], Bools, Bools]:
+    """What a function returns, where it returned something, where it raised."""
+    n = len(arguments[0])
+    dtypes: tuple[Dtype, ...] = tuple(a.dtype.name for a in arguments)  # type: ignore[misc]
+    source = _VALUES.format(arguments=_gathered(dtypes))
+    out, state = np.empty(n, returned), np.empty(n, np.uint8)
+    joined = np.concatenate([argument.view(np.int64) for argument in arguments])
+    loop = compiled(function, dtypes, source, f"nnir{_LETTERS[returned]}b")
+    run(loop, n, n, joined, joined, out, state)
+    return out, state == 1, state == RAISED
+
+
+def _mask(predicate: Function) -> Any:
+    operands = _gathered(predicate.dtypes).split(", ")
+    source = _MASK.format(**_called(predicate, operands))
+    return compiled(predicate.function, _arguments(predicate), source, _MASK_TAKES)
+
+
+def _gathered(dtypes: Sequence[Dtype]) -> str:
+    """Operands of pair i, gathered one behind the other."""
+    return ", ".join(f"{_pointer('', d)}[{k} * stride + i]" for k, d in enumerate(dtypes))
+
+
+def _split(predicate: Function, target: int, source: str, takes: str, bound: str, own: str) -> int:
+    """Address of a loop whose operands lie apart: those of the rows, and those bound before.
+
+    bound, own: how one is fetched, by its number and the array it lies in
+    """
+    operands: list[str] = []
     lines: list[str] = []
     for operand, dtype in zip(predicate.operands, predicate.dtypes, strict=True):
         if operand.stream == target:
-            number = len(arguments) - sum(a.startswith("b") for a in arguments)
-            arguments.append(own.format(number, _pointer("own_", dtype)))
+            number = len(operands) - len(lines)
+            operands.append(own.format(number, _pointer("own_", dtype)))
         else:
-            arguments.append(f"b{len(lines)}")
+            operands.append(f"b{len(lines)}")
             lines.append(bound.format(len(lines), _pointer("bound_", dtype)))
-    return ", ".join(arguments), "\n".join(lines)
+    source = source.format(bound="\n".join(lines), **_called(predicate, operands))
+    address: int = compiled(predicate.function, _arguments(predicate), source, takes).address
+    return address
+
+
+def _arguments(predicate: Function) -> tuple[Dtype, ...]:
+    """Types of what the function is called with."""
+    return predicate.dtypes[: predicate.arguments]
+
+
+def _called(predicate: Function, operands: Sequence[str]) -> dict[str, str]:
+    """The call, and what of its value must hold; NaN is unequal to nothing."""
+    arguments = ", ".join(operands[: predicate.arguments])
+    if predicate.operator is None:
+        return {"arguments": arguments, "test": "bool(value)"}
+    right = operands[-1] if predicate.right is None else repr(predicate.right)
+    test = f"value {predicate.operator} {right}"
+    if predicate.operator == "!=":
+        test = f"({test}) & (value == value)"
+    return {"arguments": arguments, "test": test}
 
 
 def _pointer(prefix: str, dtype: Dtype) -> str:
     return f"{prefix}{'reals' if dtype == 'float64' else 'ints'}"
-
-
-def _address(predicate: Function, source: str, takes: str) -> int:
-    """Address of the compiled ``source`` around a function."""
-    key = (fingerprint(predicate.function), predicate.dtypes, source)
-    with _one_at_a_time:
-        if key not in _compiled:
-            _compiled[key] = _compile(predicate, key[0], source, takes)
-    address: int = _compiled[key].address
-    return address
-
-
-def cache_folder() -> Path:
-    """Where compiled functions are kept: $WINDJOIN_CACHE_DIR, or the user's cache folder."""
-    given = os.environ.get("WINDJOIN_CACHE_DIR")
-    if given:
-        return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "windjoin"
-
-
-def fingerprint(function: Callable[..., Any]) -> str:
-    """A name made from all that decides what the function computes."""
-    digest = hashlib.sha256()
-    _feed(digest, function, set())
-    return digest.hexdigest()[:32]
-
-
-def _feed(digest: Any, value: Any, seen: set[int]) -> None:
-    """Add code, constants, closure and the globals it names; anything else by type and repr."""
-    value = getattr(value, "py_func", value)  # of a function that Numba compiled already
-    if id(value) in seen:
-        return
-    if isinstance(value, FunctionType):
-        seen.add(id(value))
-        _feed(digest, value.__code__, seen)
-        _feed(digest, value.__defaults__, seen)
-        for cell in value.__closure__ or ():
-            _feed(digest, cell.cell_contents, seen)
-        for name in value.__code__.co_names:
-            if name in value.__globals__:
-                digest.update(name.encode())
-                _feed(digest, value.__globals__[name], seen)
-                _feed_attributes(digest, value.__globals__[name], value.__code__.co_names, seen)
-    elif isinstance(value, CodeType):
-        digest.update(value.co_code)
-        digest.update(repr((value.co_names, value.co_varnames, value.co_freevars)).encode())
-        for constant in value.co_consts:
-            _feed(digest, constant, seen)
-    elif isinstance(value, ModuleType):
-        digest.update(value.__name__.encode())
-    elif isinstance(value, np.ndarray):  # its repr leaves values out
-        digest.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
-    elif isinstance(value, (tuple, list)):
-        digest.update(f"{type(value).__qualname__}{len(value)}".encode())
-        for item in value:
-            _feed(digest, item, seen)
-    else:
-        digest.update(f"{type(value).__qualname__}:{value!r}".encode())
-
-
-def _feed_attributes(digest: Any, owner: Any, names: tuple[str, ...], seen: set[int]) -> None:
-    """What a function may take from a module it names: constants and compiled functions."""
-    if isinstance(owner, ModuleType):
-        for name in names:
-            value = getattr(owner, name, None)
-            if isinstance(value, (bool, int, float, tuple, np.ndarray)) or hasattr(
-                value, "py_func"
-            ):
-                digest.update(name.encode())
-                _feed(digest, value, seen)
-
-
-def _compile(predicate: Function, name: str, source: str, takes: str) -> Any:
-    import numba
-    from numba import types
-
-    pointer: Any = types.CPointer
-    known = {"n": types.int64, "i": pointer(types.int64), "r": pointer(types.float64)}
-    signature = types.void(*(known[letter] for letter in takes), pointer(types.uint8))
-    function = predicate.function
-    if not hasattr(function, "py_func"):
-        function = numba.njit(error_model="numpy")(function)
-    full_name = (
-        f"mask_{hashlib.sha256((name + source + numba.__version__).encode()).hexdigest()[:32]}"
-    )
-    path = _source_file(full_name, source)
-    mask = _loaded(full_name, path, function)
-    try:
-        try:
-            return numba.cfunc(signature, cache=True)(mask)
-        except ImportError:  # kept by a process that had modules which are not here
-            return numba.cfunc(signature)(mask)
-    except numba.core.errors.NumbaError as error:
-        raise FunctionError(_reason(predicate, error)) from error
-
-
-def _source_file(name: str, source: str) -> Path:
-    """The module around the function, on disk so that Numba's cache can find it again."""
-    for folder in (
-        cache_folder() / "functions",
-        Path(tempfile.gettempdir()) / f"windjoin-{os.getuid()}",
-    ):
-        path = folder / f"{name}.py"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                handle, draft = tempfile.mkstemp(dir=folder, suffix=".tmp")
-                with os.fdopen(handle, "w") as file:
-                    file.write(source)
-                os.replace(draft, path)  # whole or not at all, also when many start at once
-            return path
-        except OSError:
-            continue  # a read-only home: the next folder
-    raise FunctionError(
-        f"no folder to keep compiled functions in: neither {cache_folder()} nor "
-        f"{tempfile.gettempdir()} can be written; set WINDJOIN_CACHE_DIR"
-    )
-
-
-def _loaded(name: str, path: Path, function: Any) -> Any:
-    from windjoin.kernels.widest import use_widest
-
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None, path
-    assert spec.loader is not None, path
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where Numba looks for it when it reads its cache
-    spec.loader.exec_module(module)
-    vars(module)["function"] = function
-    vars(module)["use_widest"] = use_widest
-    return module.mask
-
-
-def _reason(predicate: Function, error: Exception) -> str:
-    code = getattr(getattr(predicate.function, "py_func", predicate.function), "__code__", None)
-    where = f' (File "{code.co_filename}", line {code.co_firstlineno})' if code else ""
-    return (
-        f"Numba cannot compile {predicate.text or predicate.function!r}{where} "
-        f"for operands of type {', '.join(predicate.dtypes)}: {error}"
-    )

@@ -8,9 +8,11 @@ from typing import Any
 from windjoin.kernels.comparison import as_code_filter, as_filter, keys_filter, rows_differ
 from windjoin.kernels.functions import compiled_mask
 from windjoin.kernels.order import Order, Step
+from windjoin.kernels.raised import Look
 from windjoin.kernels.side import Side
 from windjoin.kernels.similarity import as_measure_filter
 from windjoin.kernels.spec import (
+    I64,
     Between,
     Compare,
     Equal,
@@ -27,10 +29,19 @@ BLOCK_ROWS = (
 )
 
 
-def pipeline(spec: JoinSpec, order: Order, sides: Sequence[Side]) -> Pipeline:
-    """The compiled hops of ``order`` over ``sides`` and their indexes."""
+def pipeline(
+    spec: JoinSpec,
+    order: Order,
+    sides: Sequence[Side],
+    numbers: Sequence[I64 | None] | None = None,
+) -> Pipeline:
+    """The compiled hops of ``order`` over ``sides`` and their indexes.
+
+    numbers: as users count the rows of each stream, where that is not as the sides do
+    """
     start = sides[order.start]
     made = Pipeline(order.start, start.time_view, start.spec.window, BLOCK_ROWS)
+    made.on_raised = Look(spec, sides, numbers or [None] * len(sides))
     for step in order.steps:
         side = sides[step.stream]
         made.add_hop(
@@ -53,6 +64,8 @@ def pipeline_of_latest(
     """
     latest = bound[0]
     made = Pipeline(latest, sides[latest].time_view, 0, BLOCK_ROWS)
+    if len(bound) + len(order.steps) == len(sides):  # else others have still to be asked
+        made.on_raised = Look(spec, sides, [None] * len(sides))
     for stream in bound[1:]:
         made.bind(stream)
     for step in order.steps:

@@ -6,6 +6,7 @@ and partial results travel between them as row numbers.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -27,12 +28,19 @@ Stretches = tuple[I64, I64]  # first and last time of each, in order and apart
 class HostJoin:
     """The rows of one host under indexes, and a pipeline for every way partial results come."""
 
-    def __init__(self, spec: JoinSpec, windows: Sequence[Window], statistics: Statistics) -> None:
+    def __init__(
+        self,
+        spec: JoinSpec,
+        windows: Sequence[Window],
+        statistics: Statistics,
+        raised: threading.Event | None = None,
+    ) -> None:
+        """``raised``, of all hosts: a function has, for a partial result that may be elsewhere."""
         self.spec = spec
         self.statistics = statistics
+        self._raised = raised or threading.Event()
         self._whole = list(windows)  # of all hosts
         self.windows = [window.twin() for window in windows]
-        self.stopped = False
         self._pipelines: dict[Way, Pipeline] = {}
         self._targets: dict[Way, tuple[int, ...]] = {}  # in the order they are probed
         self._measured = [0] * len(windows)
@@ -106,19 +114,15 @@ class HostJoin:
         if way not in self._pipelines:
             self._pipelines[way] = self._pipeline(way, held)
         hops = self._pipelines[way]
-        hops.stopped = self.stopped
         for number, target in enumerate(self._targets[way]):
             hops.avoid(number, *voids.get(target, (NOTHING, NOTHING)))
         output = Output(len(self.windows))
+        hops.wary = self._raised.is_set()
         hops.run_partials(partials, output)
+        if hops.raised:
+            self._raised.set()
         found = output.finish()
         return [found[stream] for stream in (*bound, *targets)]
-
-    def stop(self) -> None:
-        """End what is going on; it raises KeyboardInterrupt."""
-        self.stopped = True
-        for one in list(self._pipelines.values()):
-            one.stopped = True
 
     def _pipeline(self, way: Way, held: Callable[[int], I64]) -> Pipeline:
         bound, targets = way

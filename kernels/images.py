@@ -38,10 +38,6 @@ class Images(Alike):
     def identity(self) -> Hashable:
         return (self.name, self.target, self.column)
 
-    @property
-    def source(self) -> tuple[str, int]:
-        return ("wide", self.column)
-
     def load(self, table: Table) -> Index:
         records = table.wides[self.column]
         index: Index = ByteSegments.load((records.start, records.length), table.time, table.first)

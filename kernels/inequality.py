@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.access import Access, Situation, Source
 from windjoin.kernels.ranges import Range, as_ranges, ranges_by_column
 from windjoin.kernels.side import Side, Table, sortable
-from windjoin.kernels.spec import I64, Predicate
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.spec import Predicate
+from windjoin.kernels.window import Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.slices import TimeSlices
 
@@ -54,8 +54,9 @@ class Inequality(Access):
     def start(self, window: Window) -> Index:
         return TimeSlices(window.spec.window // SLICES_PER_WINDOW, True)
 
-    def values(self, window: Window, arrivals: Arrivals) -> I64:
-        return sortable(arrivals.columns[self.column])
+    @property
+    def source(self) -> Source:
+        return "columns", (self.column,)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
         return {"ranges": as_ranges([self.ranges], self.target, sides)}

@@ -50,10 +50,6 @@ class Items(Alike):
         return (self.name, self.target, self.column)
 
     @property
-    def source(self) -> tuple[str, int]:
-        return ("wide", self.column)
-
-    @property
     def why(self) -> str:
         if self.seen.alone:
             return f"every set seen has one item at most: a hash index; {super().why}"

@@ -20,26 +20,34 @@ def new_space(kind: str) -> KeySpace:
     return BytesSpace() if kind == "bytes" else KeySpace()
 
 
-def encode_tables(spec: JoinSpec, tables: Sequence[Table], keys: KeyColumns) -> None:
-    """Set ``codes`` and ``code_counts`` of all tables of a batch; ``keys``: per stream, per key."""
+def encode_tables(spec: JoinSpec, tables: Sequence[Table], keys: KeyColumns) -> set[int]:
+    """Set ``codes`` and ``code_counts`` of all tables of a batch; ``keys``: per stream, per key.
+
+    Returns the key spaces that need no dictionary, as their integers lie close together.
+    """
     spaces: dict[int, list[tuple[int, int]]] = {}
     for s, stream in enumerate(spec.streams):
         tables[s].codes = [np.empty(0, np.int32)] * len(stream.keys)
         tables[s].code_counts = [0] * len(stream.keys)
         for k, space in enumerate(stream.spaces):
             spaces.setdefault(space, []).append((s, k))
-    for places in spaces.values():
+    close = set()
+    for space, places in spaces.items():
         columns = [keys[s][k] for s, k in places]
-        codes, count = _encode(columns, spec.streams[places[0][0]].keys[places[0][1]])
+        kind = spec.streams[places[0][0]].keys[places[0][1]]
+        few = None if kind == "bytes" else all_close(columns)
+        if few is not None:
+            close.add(space)
+        codes, count = _encode(columns, kind, few)
         for (s, k), column_codes in zip(places, codes, strict=True):
             tables[s].codes[k] = column_codes
             tables[s].code_counts[k] = count
+    return close
 
 
-def _encode(columns: list[Any], kind: str) -> tuple[list[Any], int]:
+def _encode(columns: list[Any], kind: str, few: tuple[int, int] | None) -> tuple[list[Any], int]:
     if kind == "bytes":
         return encode_texts(columns)
-    few = all_close(columns)
     if few is not None:  # no dictionary needed
         low, count = few
         return [encode_dense(column, low) for column in columns], count

@@ -7,22 +7,26 @@ partners the k best stay; ties go to the earlier time, then to the earlier arriv
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from windjoin.kernels.spec import F64, I64, JoinSpec, Nearest, Similarity
+from windjoin.kernels.side import sortable
+from windjoin.kernels.spec import F64, I64, Bools, JoinSpec, Nearest, Similarity
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.measures import measure_pairs
+from windjoin.pyx.pieces import sorting_by, taken
 
 Views = tuple[ColumnView, ColumnView]
 DISTANCES = (
     "l2", "l1", "linf", "bytes_l1", "bytes_l2", "mean_abs_diff", "hamming", "hamming_bits",
 )  # fmt: skip
+COLUMNS = ("left", "right", "time", "partner_time", "late", "cost")  # of candidates
 
 
 @dataclass(slots=True)
 class Candidates:
-    """Pairs of rows of stream 0 and stream 1 that the join has found."""
+    """Pairs of rows of stream 0 and stream 1 that the join has found, with scores if asked for."""
 
     left: I64
     right: I64
@@ -30,6 +34,7 @@ class Candidates:
     partner_time: I64
     late: I64  # stream of the row that completes it
     cost: F64  # least is best
+    scores: list[Any] = field(default_factory=list)
 
     @classmethod
     def of(cls, left: I64, right: I64, times: tuple[I64, I64], cost: F64) -> Candidates:
@@ -40,19 +45,31 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.left)
 
+    @property
+    def columns(self) -> list[Any]:
+        """All there is of them, as `of_columns` takes it."""
+        return [*(getattr(self, name) for name in COLUMNS), *self.scores]
+
+    @classmethod
+    def of_columns(cls, columns: list[Any]) -> Candidates:
+        """Candidates of what `columns` gives."""
+        named = dict(zip(COLUMNS, columns, strict=False))
+        return cls(**named, scores=columns[len(COLUMNS) :])
+
     def take(self, at: I64) -> Candidates:
         """Some of them."""
-        return Candidates(*(getattr(self, one.name)[at] for one in fields(self)))
+        return self.of_columns([taken(column, at) for column in self.columns])
 
     def __add__(self, other: Candidates) -> Candidates:
-        names = [one.name for one in fields(self)]
-        return Candidates(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
+        both = zip(self.columns, other.columns, strict=True)
+        return self.of_columns([np.concatenate(parts) for parts in both])
 
     def best(self, most: int) -> Candidates:
         """The ``most`` best of every completing row; the others keep their order."""
         latest = np.where(self.late == 1, self.right, self.left)
         partner = np.where(self.late == 1, self.left, self.right)
-        order = np.lexsort([partner, self.partner_time, self.cost, latest, self.late])
+        cost = sortable(self.cost)
+        order = sorting_by([partner, self.partner_time, cost, latest, self.late])
         late, row = self.late[order], latest[order]
         first = np.ones(len(order), np.bool_)
         first[1:] = (late[1:] != late[:-1]) | (row[1:] != row[:-1])
@@ -89,12 +106,12 @@ def of_doubles(spec: JoinSpec, nearest: Nearest) -> bool:
 
 
 class Waiting:
-    """Pairs of a continuous join that better partners may still displace."""
+    """Pairs of a continuous join that better partners may still displace; scores: of no pairs."""
 
-    def __init__(self, nearest: Nearest) -> None:
+    def __init__(self, nearest: Nearest, scores: list[Any]) -> None:
         self._nearest = nearest
         none = np.empty(0, np.int64)
-        self._pairs = Candidates(none, none, none, none, none, np.empty(0, np.float64))
+        self._pairs = Candidates(none, none, none, none, none, np.empty(0, np.float64), scores)
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -102,27 +119,33 @@ class Waiting:
     @property
     def nbytes(self) -> int:
         """Bytes of the pairs that wait."""
-        return sum(getattr(self._pairs, one.name).nbytes for one in fields(self._pairs))
+        return sum(column.nbytes for column in self._pairs.columns)
 
     def add(self, found: Candidates) -> None:
         """Take new pairs, and let go of those that are not among the best any more."""
         if len(found):
             self._pairs = (self._pairs + found).best(self._nearest.most)
 
-    def ready(self, watermarks: Sequence[int]) -> list[I64]:
-        """Give out the pairs whose completing row can get no other partner.
+    def ready(self, watermarks: Sequence[int]) -> list[Any]:
+        """Give out the pairs whose completing row can get no other partner, and their scores.
 
         All that is still to come of the other stream is as late as its watermark, or later; at
         equal times a row of the first stream is the earlier one.
         """
         pairs = self._pairs
         if not len(pairs):
-            return [pairs.left, pairs.right]
+            return [pairs.left, pairs.right, *pairs.scores]
         other = np.asarray(watermarks, np.int64)[1 - pairs.late]
-        done = (other > pairs.time) | ((other == pairs.time) & (pairs.late == 0))
-        out = pairs.take(np.flatnonzero(done))
-        self._pairs = pairs.take(np.flatnonzero(~done))
-        return [out.left, out.right]
+        return self._give((other > pairs.time) | ((other == pairs.time) & (pairs.late == 0)))
+
+    def rest(self) -> list[Any]:
+        """Give out all pairs: no row will come, not even at the last time that int64 holds."""
+        return self._give(np.ones(len(self._pairs), np.bool_))
+
+    def _give(self, done: Bools) -> list[Any]:
+        out = self._pairs.take(np.flatnonzero(done))
+        self._pairs = self._pairs.take(np.flatnonzero(~done))
+        return [out.left, out.right, *out.scores]
 
     def needed(self, stream: int) -> int | None:
         """The first row of a stream that waits; None: no row does."""

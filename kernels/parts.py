@@ -18,6 +18,7 @@ from windjoin.kernels.spec import I64, BytesColumn, Equal, JoinSpec, Opaque
 from windjoin.kernels.statistics import Statistics
 from windjoin.kernels.threads import in_threads
 from windjoin.pyx.divide import divide
+from windjoin.pyx.pieces import taken
 
 ROWS_OF_A_PART = 400_000  # so many are worth indexes of their own: a burst is shared out
 ROWS_OF_A_SMALL_PART = 250_000  # their lists by key lie in nearer caches, in memory just used
@@ -136,9 +137,9 @@ def _divided(
     divided = replace(
         stream,
         time=time,
-        columns=[column[order] for column in stream.columns],
+        columns=[taken(column, order) for column in stream.columns],
         keys=[*others[:key], own, *others[key:]],
-        origin=order if stream.origin is None else stream.origin[order],
+        origin=order if stream.origin is None else taken(stream.origin, order),
         wides=[wide.take(order) for wide in stream.wides],
     )
     return divided, begin

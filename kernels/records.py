@@ -27,6 +27,8 @@ from windjoin.pyx.column import Ring
 from windjoin.pyx.keys import KeySpace, encode_dense
 from windjoin.pyx.records import set_records, weighted_records
 
+ABSENT = -1  # length of a row that joins without a value
+
 
 @dataclass(slots=True)
 class Records:
@@ -86,22 +88,26 @@ def take_bytes(column: BytesColumn, rows: I64) -> BytesColumn:
 
 def take_wide(column: SetColumn | ArrayColumn, rows: I64) -> SetColumn | ArrayColumn:
     """Some of the rows, or all in another order, with their contents."""
+    absent = None if column.absent is None else column.absent[rows]
     if isinstance(column, ArrayColumn) and (even := _of_one_length(column)) is not None:
-        return ArrayColumn(np.arange(len(rows) + 1) * even.shape[1], even[rows].reshape(-1))
+        offsets = np.arange(len(rows) + 1) * even.shape[1]
+        return ArrayColumn(offsets, even[rows].reshape(-1), absent)
     offsets, at = _gathered(column.offsets, rows)
     if isinstance(column, ArrayColumn):
-        return ArrayColumn(offsets, column.values[at])
+        return ArrayColumn(offsets, column.values[at], absent)
     items = column.items
     taken = take_bytes(items, at) if isinstance(items, BytesColumn) else items[at]
     valid = None if column.valid is None else column.valid[at]
-    return SetColumn(offsets, taken, valid, None if column.weights is None else column.weights[at])
+    weights = None if column.weights is None else column.weights[at]
+    return SetColumn(offsets, taken, valid, weights, absent)
 
 
 def slice_wide(column: SetColumn | ArrayColumn, first: int, last: int) -> SetColumn | ArrayColumn:
     """Rows [first, last), arrays where they lie."""
     if isinstance(column, ArrayColumn):
         offsets = column.offsets[first : last + 1]
-        return ArrayColumn(offsets - offsets[0], column.values[offsets[0] : offsets[-1]])
+        absent = None if column.absent is None else column.absent[first:last]
+        return ArrayColumn(offsets - offsets[0], column.values[offsets[0] : offsets[-1]], absent)
     return take_wide(column, np.arange(first, last))
 
 
@@ -151,7 +157,8 @@ def live_records(
     for wide, column in zip(wides, columns, strict=True):
         if isinstance(column, ArrayColumn):
             first, last = int(column.offsets[0]), int(column.offsets[-1])
-            own = ArrayColumn(column.offsets - first, column.values[first:last].copy())
+            values = column.values[first:last].copy()
+            own = ArrayColumn(column.offsets - first, values, column.absent)
             made.append(_records(own, None))
             continue
         valid = column.valid
@@ -174,6 +181,13 @@ def _encode_items(columns: Sequence[Any], kind: str) -> list[NDArray[np.int32]]:
 
 
 def _records(column: SetColumn | ArrayColumn, codes: NDArray[np.int32] | None) -> Records:
+    records = _present_records(column, codes)
+    if column.absent is not None:
+        records.length[column.absent] = ABSENT
+    return records
+
+
+def _present_records(column: SetColumn | ArrayColumn, codes: NDArray[np.int32] | None) -> Records:
     if isinstance(column, ArrayColumn):
         values = np.ascontiguousarray(column.values)
         address = values.__array_interface__["data"][0]

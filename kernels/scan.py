@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from windjoin.kernels.access import Access, Situation
 from windjoin.kernels.side import Table
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.window import Window
 from windjoin.pyx.index import Index
 from windjoin.pyx.slices import TimeSlices
 
@@ -40,6 +40,3 @@ class Scan(Access):
 
     def start(self, window: Window) -> Index:
         return TimeSlices(window.spec.window // SLICES_PER_WINDOW, False)
-
-    def values(self, window: Window, arrivals: Arrivals) -> None:
-        return None

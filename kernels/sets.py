@@ -44,10 +44,6 @@ class Sets(Alike):
     def identity(self) -> Hashable:
         return (self.name, self.target, self.column)
 
-    @property
-    def source(self) -> tuple[str, int]:
-        return ("wide", self.column)
-
     def load(self, table: Table) -> Index:
         records = table.wides[self.column]
         index: Index = SetBitmaps.load(

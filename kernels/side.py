@@ -34,6 +34,10 @@ class Side(ABC):
         """Operand column ``number`` (or ROW_NUMBER) by row number."""
 
     @abstractmethod
+    def values(self, number: int, rows: I64) -> NDArray[Any]:
+        """Values of operand column ``number`` at rows that are here."""
+
+    @abstractmethod
     def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
         """Starts and lengths of wide column ``number`` by row number."""
 
@@ -67,6 +71,10 @@ class Table(Side):
             assert self.numbers is not None, "row numbers were not asked for"
             return ColumnView(self.numbers, self.first)
         return ColumnView(self.columns[number], self.first)
+
+    def values(self, number: int, rows: I64) -> NDArray[Any]:
+        found: NDArray[Any] = self.columns[number][rows - self.first]
+        return found
 
     def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
         records = self.wides[number]

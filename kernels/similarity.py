@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from windjoin.kernels.access import Access, Situation
+from windjoin.kernels.access import Access, Situation, Source
 from windjoin.kernels.records import Records, encode_wides
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import (
@@ -26,7 +26,6 @@ from windjoin.kernels.spec import (
     WideSpec,
 )
 from windjoin.kernels.statistics import Items, Statistics
-from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.blocks import GroupAsker
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.measures import MeasureFilter, measure_pairs
@@ -159,9 +158,9 @@ class Alike(Access):
     predicates: tuple[Similarity, ...]
     column: int
 
-    def values(self, window: Window, arrivals: Arrivals) -> Any:
-        records = arrivals.wides[self.column]
-        return records.start, records.length
+    @property
+    def source(self) -> Source:
+        return "wide", (self.column,)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
         return {"asker": asker(self.predicates, self.target, sides)}

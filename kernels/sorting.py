@@ -9,6 +9,7 @@ import numpy as np
 from windjoin.kernels.records import Records, slice_wide, take_bytes, take_wide
 from windjoin.kernels.spec import F64, I64, ArrayColumn, BytesColumn, Rows, SetColumn
 from windjoin.pyx.column import in_order
+from windjoin.pyx.pieces import sorting, taken
 
 
 @dataclass
@@ -46,16 +47,17 @@ def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
         origin = np.flatnonzero(rows.usable).astype(np.int64)
         time = time[origin]
     if not in_order(time):
-        order = np.argsort(time, kind="stable").astype(np.int64)
-        time = time[order]
-        origin = order if origin is None else origin[order]
+        order, time = sorting(time)
+        origin = order if origin is None else taken(origin, order)
     if origin is None:
         return Sorted(time, rows.columns, rows.keys, None, list(records), rows.wides)
-    columns = [column[origin] for column in rows.columns]
+    columns = [taken(column, origin) for column in rows.columns]
     wides = [wide.take(origin) for wide in records]
     return Sorted(time, columns, take_keys(rows.keys, origin), origin, wides, rows.wides)
 
 
 def take_keys(keys: Sequence[I64 | BytesColumn], rows: I64) -> list[I64 | BytesColumn]:
     """Some rows of key columns, or all in another order."""
-    return [take_bytes(key, rows) if isinstance(key, BytesColumn) else key[rows] for key in keys]
+    return [
+        take_bytes(key, rows) if isinstance(key, BytesColumn) else taken(key, rows) for key in keys
+    ]

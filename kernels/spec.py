@@ -99,13 +99,38 @@ class Between:
 class Function:
     """A user's scalar function of operands of any number of streams, true where it returns true.
 
-    It has MOST_OPERANDS at most; one of more is `Opaque`.
+    Or where ``value <operator> right`` holds of the value it returns; ``right`` is None where the
+    last operand is compared with, which the function then does not get.  An operand and a value
+    that are compared have one dtype, and a constant is exact in it.  It has MOST_OPERANDS at most;
+    one of more is `Opaque`.
     """
 
     function: Callable[..., Any]
     operands: tuple[Operand, ...]
     dtypes: tuple[Dtype, ...]
     text: str = ""
+    operator: MeasureOperator | None = None
+    right: float | None = None  # int or float
+
+    @property
+    def arguments(self) -> int:
+        """How many of the operands the function is called with."""
+        compared = self.operator is not None and self.right is None
+        return len(self.operands) - compared
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A user's function and what it was called with, in a condition that reads ``text``."""
+
+    function: Callable[..., Any]
+    values: tuple[float, ...]  # int or float, as the function gets them
+    text: str
+
+
+def no_call(rows: Mapping[int, I64]) -> Call:
+    """Of a predicate that calls no function."""
+    raise AssertionError("no function of this predicate raised")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +138,15 @@ class Opaque:
     """Anything else: ``evaluate({stream: rows}) -> mask`` over candidate row numbers.
 
     ``evaluate`` gets one int64 array of row numbers per stream in ``streams``, all of one length,
-    and returns a boolean array of that length.  Exact and vectorised, but never an index.
+    and returns a boolean array of that length, or bytes: 0, 1, and 2 where a function raised.  For
+    one combination of that kind ``call`` says which call it was.  Exact and vectorised, but never
+    an index.
     """
 
     streams: tuple[int, ...]
-    evaluate: Callable[[Mapping[int, I64]], Bools]
+    evaluate: Callable[[Mapping[int, I64]], NDArray[Any]]
     text: str = ""
+    call: Callable[[Mapping[int, I64]], Call] = no_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +173,16 @@ class Similarity:
 
 
 Predicate = Equal | NotEqual | Compare | Between | Function | Opaque | Similarity
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """``measure(left, right)`` of the members of every result, given beside their row numbers."""
+
+    left: Wide
+    right: Wide
+    measure: str  # one of pyx.measures.MEASURES
+    certain: bool = False  # every result has a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +223,7 @@ class JoinSpec:
     # pairs of streams that are one table: a row never pairs with itself
     distinct: tuple[tuple[int, int], ...] = ()
     nearest: Nearest | None = None  # of two streams
+    scores: tuple[Score, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +245,7 @@ class SetColumn:
     items: I64 | BytesColumn
     valid: Bools | None = None  # of each item; None: all
     weights: F64 | None = None  # of each item, for a weighted set
+    absent: Bools | None = None  # rows that join without a value, in columns of scores alone
 
 
 @dataclass(slots=True)
@@ -214,6 +254,7 @@ class ArrayColumn:
 
     offsets: I64  # (n + 1,)
     values: NDArray[Any]  # float32, float64 or uint8
+    absent: Bools | None = None  # as that of sets
 
 
 @dataclass(slots=True)

@@ -42,10 +42,6 @@ class Vectors(Alike):
     def identity(self) -> Hashable:
         return (self.name, self.target, self.column, self.predicates[0].measure)
 
-    @property
-    def source(self) -> tuple[str, int]:
-        return ("wide", self.column)
-
     def load(self, table: Table) -> Index:
         records = table.wides[self.column]
         index: Index = VectorTiles.load(

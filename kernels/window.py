@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ from windjoin.kernels.records import Records, WideRings
 from windjoin.kernels.side import ROW_NUMBER, Codes, Side
 from windjoin.kernels.spec import F64, I64, StreamSpec
 from windjoin.pyx.column import ColumnView, Ring
-from windjoin.pyx.records import mark_codes
+from windjoin.pyx.pieces import sorting
+from windjoin.pyx.records import mark_codes, renumber_codes
 from windjoin.pyx.store import Extent
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ class Window(Side):
             return self._numbers
         return self._columns[number]
 
+    def values(self, number: int, rows: I64) -> NDArray[Any]:
+        return self._columns[number].take(rows)
+
     def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
         return self._wides[number].start, self._wides[number].length
 
@@ -144,7 +148,7 @@ class Window(Side):
         if len(self):
             arrivals = self.stored(np.arange(self.head, self.tail))
             arrivals = arrivals.take(np.flatnonzero(arrivals.time != LONG_AGO))
-            arrivals = arrivals.take(np.argsort(arrivals.time, kind="stable"))
+            arrivals = arrivals.take(sorting(arrivals.time)[0])
             index.insert(access.values(self, arrivals), arrivals.time, arrivals.rows)
 
     def keep(self, wanted: Iterable[Hashable]) -> None:
@@ -154,28 +158,6 @@ class Window(Side):
         for identity in self.indexes.keys() - kept:
             del self.indexes[identity]
             self.pair_spaces.pop(identity, None)
-
-    def append(
-        self,
-        time: I64,
-        columns: list[I64 | F64],
-        codes: list[Codes],
-        wides: Sequence[Records] = (),
-    ) -> None:
-        """Store the rows of one push; those that can match nothing carry a time of long ago."""
-        n = len(time)
-        self.make_room(n)
-        self._time.put(self.tail, time)
-        for ring, values in zip(self._columns, columns, strict=True):
-            ring.put(self.tail, values)
-        for ring, numbers in zip(self._codes, codes, strict=True):
-            ring.put(self.tail, numbers)
-        for place, records in zip(self._wides, wides, strict=True):
-            place.put(self.tail, records)
-        if self._numbers is not None:
-            self._numbers.put(self.tail, np.arange(self.tail, self.tail + n))
-        self.extent.tail += n
-        self.extent.note()
 
     def make_room(self, n: int) -> None:
         """Let the rings hold n rows more."""
@@ -188,19 +170,14 @@ class Window(Side):
             index = self.indexes[access.identity]
             index.insert(access.values(self, arrivals), arrivals.time, arrivals.rows)
 
-    def expire(self, horizon: int) -> int:
-        """Forget rows with time < ``horizon``; how many left the rings."""
-        if horizon <= self.extent.horizon:
-            return 0
-        self.extent.horizon = horizon
-        head = self._time.first_alive(self.head, self.tail, horizon)
-        gone, self.extent.head = head - self.head, head
-        for wide in self._wides:
-            wide.expire(head)
-        for index in self.indexes.values():
-            index.expire(horizon)
+    def before(self, time: int) -> int:
+        """How many of the oldest rows are before a time."""
+        return self._time.first_alive(self.head, self.tail, time) - self.head
+
+    def settle(self) -> None:
+        """Give back what is not needed for the rows that are here."""
+        self.extent.settle()
         self.shrink()
-        return gone
 
     def shrink(self) -> None:
         """Give back the room of rings that are mostly empty, and were so after the last pushes."""
@@ -216,6 +193,16 @@ class Window(Side):
         """Set ``live`` of every code of an item that rows of the window have."""
         weighted = self.spec.wides[wide].form == "weighted"
         mark_codes(*self.wide_view(wide), self.head, self.tail, weighted, live)
+
+    def renumber(self, spaces: Mapping[int, Codes]) -> None:
+        """Give rows other codes, by space; indexes by the old ones are gone."""
+        for key, space in enumerate(self.spec.spaces):
+            self._codes[key].renumber(self.head, self.tail, spaces[space])
+        for number, wide in enumerate(self.spec.wides):
+            if wide.space >= 0:
+                weighted = wide.form == "weighted"
+                views = self.wide_view(number)
+                renumber_codes(*views, self.head, self.tail, weighted, spaces[wide.space])
 
     def sweep(self) -> None:
         """Drop expired rows for good, and composite keys that no row has any more."""
@@ -236,5 +223,5 @@ class Window(Side):
         capacity = FIRST_ROWS
         while capacity < rows:
             capacity *= 2
-        for ring in self._rings:
+        for ring in reversed(self._rings):  # that of the times last: it says what there is room for
             ring.resize(capacity, self.head, self.tail)

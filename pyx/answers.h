@@ -3,8 +3,6 @@
  */
 #ifndef WINDJOIN_ANSWERS_H
 #define WINDJOIN_ANSWERS_H
-#include <stdio.h>
-
 #include "blocks.h"
 #include "quick.h"
 
@@ -52,16 +50,33 @@ typedef struct {
 
 static inline void part_flush(Part *p) {
     for (int64_t k = 0; k < p->n_answers; k++) p->slot[p->answers[k].slot] = 0;
-    memset(p->some, 0, (size_t)(p->used + 63) / 64 * 8);
+    if (p->used) memset(p->some, 0, (size_t)(p->used + 63) / 64 * 8);
     p->n_answers = p->filled = p->used = p->again = p->list_used = 0;
 }
 
-static inline void no_memory(const char *what, int64_t n) {
-    fprintf(stderr, "windjoin: no memory for %lld %s\n", (long long)n, what);
-    abort();
+/* Room for n Bits and more to come; 0: no memory, and all stays as it was. */
+static inline int part_grow(Part *p, int64_t n) {
+    int64_t room = (2 * n + 63) & ~(int64_t)63;
+    Bits *grown = aligned_alloc(64, (size_t)room * sizeof(Bits));
+    uint64_t *some = calloc((size_t)room / 64, 8);
+    if (!grown || !some) {
+        free(grown);
+        free(some);
+        return 0;
+    }
+    if (p->used) memcpy(grown, p->bits, (size_t)p->used * sizeof(Bits));
+    if (p->used) memcpy(some, p->some, (size_t)(p->used + 63) / 64 * 8);
+    free(p->bits);
+    free(p->some);
+    p->bits = grown;
+    p->some = some;
+    p->room = room;
+    return 1;
 }
 
-/* The answer of an asking row, to be filled if it is new; -1: there is no room. */
+#define NO_ROOM (-2) /* for one more answer beside the others */
+
+/* The answer of an asking row, to be filled if it is new; or NO_ROOM, or UNANSWERED. */
 static inline int32_t part_answer(Part *p, const Blocks *all, int64_t row) {
     /* rows ask in about their order: those next to each other share a cache line of slots */
     uint64_t slot = ((uint64_t)(row >> 4) * 0x9E3779B97F4A7C15u) >> 52 << 4 | (row & 15);
@@ -77,21 +92,9 @@ static inline int32_t part_answer(Part *p, const Blocks *all, int64_t row) {
     a.hi = add_saturated(time, p->own_window);
     a.first_block = blocks_between(all, a.lo, a.hi, &stop);
     a.n_blocks = stop - a.first_block;
-    if (p->n_answers == MOST_ANSWERS) return -1;
-    if (p->used + a.n_blocks > ANSWER_ROOM && p->n_answers) return -1;
-    if (p->used + a.n_blocks > p->room) {
-        int64_t room = (2 * (p->used + a.n_blocks) + 63) & ~(int64_t)63;
-        Bits *grown = aligned_alloc(64, (size_t)room * sizeof(Bits));
-        uint64_t *some = calloc((size_t)room / 64, 8);
-        if (!grown || !some) no_memory("answers", room);
-        if (p->used) memcpy(grown, p->bits, (size_t)p->used * sizeof(Bits));
-        if (p->used) memcpy(some, p->some, (size_t)(p->used + 63) / 64 * 8);
-        free(p->bits);
-        free(p->some);
-        p->bits = grown;
-        p->some = some;
-        p->room = room;
-    }
+    if (p->n_answers == MOST_ANSWERS) return NO_ROOM;
+    if (p->used + a.n_blocks > ANSWER_ROOM && p->n_answers) return NO_ROOM;
+    if (p->used + a.n_blocks > p->room && !part_grow(p, p->used + a.n_blocks)) return UNANSWERED;
     p->used += a.n_blocks;
     p->answers[p->n_answers] = a;
     p->slot[slot] = (int32_t)++p->n_answers;

@@ -152,18 +152,24 @@ static int rarer_first(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-static inline void room_for_lanes(Asked *q, int64_t n) {
-    if (q->used + n <= q->room) return;
-    q->room = 2 * (q->used + n);
-    q->lane = realloc(q->lane, (size_t)q->room * sizeof(uint32_t));
-    if (!q->lane) no_memory("items", q->room);
+/* Room for the lanes of all rows, whichever of them are counted; 0: no memory. */
+static inline int room_for_lanes(Asked *q) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < q->n; i++) n += q->row[i].items + 1;
+    if (n <= q->room) return 1;
+    uint32_t *grown = malloc((size_t)(n + n / 2) * sizeof(uint32_t));
+    if (!grown) return 0;
+    free(q->lane);
+    q->lane = grown;
+    q->room = n + n / 2;
+    return 1;
 }
 
-/* The lanes that are counted for one row, an even number.  A row that shares `needed` of n items shares
- * PREFIX_COUNT of any n - needed + PREFIX_COUNT of them: the rarest ones find the fewest rows. */
+/* The lanes that are counted for one row, an even number; there is room for them.  A row that shares
+ * `needed` of n items shares PREFIX_COUNT of any n - needed + PREFIX_COUNT of them: the rarest ones find
+ * the fewest rows. */
 static inline Run row_lanes(Asked *q, const Lanes *lanes, const int32_t *codes, const Asking *a, int prefix) {
     Run run = {.m = a->items, .k = a->needed, .at = q->used, .whole = 1};
-    room_for_lanes(q, a->items + 1);
     uint32_t *lane = q->lane + q->used;
     for (int64_t k = 0; k < a->items; k++) lane[k] = (uint32_t)(lane_of(lanes, codes[k]) * (int64_t)sizeof(Bits));
     if (prefix && a->needed >= PREFIX_FROM) {

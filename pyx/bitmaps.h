@@ -25,10 +25,11 @@ static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
     return b->weighted ? WEIGHTED_CODES(row.at, row.n) : (const int32_t *)row.at;
 }
 
-/* The lanes of all asking rows, and runs of those that ask for as many of as many. */
-static inline void find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes) {
+/* The lanes of all asking rows, and runs of those that ask for as many of as many; 0: no memory. */
+static inline int find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes) {
     Asked *q = all->asked;
     Run *last = NULL;
+    if (!room_for_lanes(q)) return 0;
     q->lanes = lanes;
     q->used = q->n_runs = 0;
     for (int64_t i = 0; i < q->n; i++) {
@@ -42,13 +43,15 @@ static inline void find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes
         }
         last->n++;
     }
+    return 1;
 }
 
-/* Prepare a block to be counted. */
-static inline void begin_block(Bitmaps *all, const Measure *m, int64_t b) {
+/* Prepare a block to be counted; 0: no memory. */
+static inline int begin_block(Bitmaps *all, const Measure *m, int64_t b) {
     const SetContent *content = all->blocks.content[b];
-    if (content->lanes != all->asked->lanes) find_lanes(all, m, content->lanes);
+    if (content->lanes != all->asked->lanes && !find_lanes(all, m, content->lanes)) return 0;
     if (all->asked->used > 4 * n_lanes(content->lanes)) fetch_lanes(content->lane, n_lanes(content->lanes));
+    return 1;
 }
 
 /* Drop the rows of a block whose time does not fit; whether any is left. */
@@ -114,8 +117,8 @@ static inline uint64_t count_run(Bitmaps *all, const Part *p, int64_t b, const R
     return any;
 }
 
-/* Compute answers that are kept. */
-static void bitmaps_fill(void *index, Part *p) {
+/* Compute answers that are kept; 0: no memory. */
+static int bitmaps_fill(void *index, Part *p) {
     Bitmaps *all = index;
     Asked *q = all->asked;
     for (int64_t from = p->filled; from < p->n_answers; from += TOGETHER) {
@@ -127,7 +130,7 @@ static void bitmaps_fill(void *index, Part *p) {
         }
         put_in_order(q, &p->measure, n);
         for (int64_t b = q->first_block; b < q->stop_block; b++) {
-            begin_block(all, &p->measure, b);
+            if (!begin_block(all, &p->measure, b)) return 0;
             for (int64_t r = 0; r < q->n_runs; r++) {
                 uint64_t any = count_run(all, p, b, q->run + r);
                 for (; any; any &= any - 1) {
@@ -138,6 +141,7 @@ static void bitmaps_fill(void *index, Part *p) {
             }
         }
     }
+    return 1;
 }
 
 /* Take probes from `from` on as rows that ask; the one after the last. */
@@ -171,7 +175,7 @@ static inline int serve_once(Bitmaps *all, const Part *p, const Probe *probe, Cu
             const Run *run = q->run + q->next++;
             q->hits = (Hits){q->bits, q->bound + run->first, count_run(all, p, q->block, run)};
         } else if (q->block + 1 < q->stop_block) {
-            begin_block(all, &p->measure, ++q->block);
+            if (!begin_block(all, &p->measure, ++q->block)) return UNANSWERED;
             q->next = 0;
         } else if (cursor->probe < probe->n) {
             cursor->probe = ask_next(all, p, probe, cursor->probe);

@@ -90,7 +90,8 @@ cdef class SetBitmaps(BlockIndex):
     def load(bint weighted, records, const int64_t[::1] times, int64_t first=0):
         """Index of rows first, first + 1, ... in time order."""
         self = SetBitmaps(weighted)
-        self.insert(records, times, np.arange(first, first + len(times)))
+        start, length = records
+        self.insert((length, [start]), times, np.arange(first, first + len(times)))
         return self
 
     @property
@@ -113,10 +114,13 @@ cdef class SetBitmaps(BlockIndex):
         for code in range(self.n_counts):
             if self.count[code]:
                 total += self.count[code]
-                if code < self.lanes.n_codes and self.lanes.own[code] >= 0:
+                if self._owns(code):
                     number += 1
                     served += self.count[code]
         return number, <double>served / total if total else 0.0
+
+    cdef bint _owns(self, int64_t code) noexcept nogil:
+        return self.lanes != NULL and code < self.lanes.n_codes and self.lanes.own[code] >= 0
 
     @property
     def learned_text(self):
@@ -126,10 +130,11 @@ cdef class SetBitmaps(BlockIndex):
         return f"{number} items own a bitmap, {share:.0%} of all items seen lately{others}"
 
     cdef int put(
-        self, int64_t n, const int32_t *length, const int64_t *start, const int64_t *time,
+        self, int64_t n, const int32_t *length, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
         """Add rows: of a wide column, lengths stand for codes and starts for values."""
+        cdef const int64_t *start = value[0]
         cdef int64_t i = 0, stop, counted = 0
         cdef Blocks *all = &self.all.blocks
         if self.lanes == NULL:
@@ -254,17 +259,18 @@ cdef class SetBitmaps(BlockIndex):
         self, const int16_t[::1] own, int64_t n_own, int64_t n_shared, bint sharing
     ) except -1:
         cdef int64_t i, n = own.shape[0]
-        self._leave(self.lanes)
-        self.lanes = <Lanes *>malloc(sizeof(Lanes) + n * sizeof(int16_t))
-        if self.lanes == NULL:
+        cdef Lanes *lanes = <Lanes *>malloc(sizeof(Lanes) + n * sizeof(int16_t))
+        if lanes == NULL:
             out_of_memory(b"items", n)
-        self.lanes.users = 1
-        self.lanes.n_own = n_own
-        self.lanes.n_shared = n_shared
-        self.lanes.n_codes = n
-        self.lanes.sharing = sharing
+        lanes.users = 1
+        lanes.n_own = n_own
+        lanes.n_shared = n_shared
+        lanes.n_codes = n
+        lanes.sharing = sharing
         for i in range(n):
-            self.lanes.own[i] = own[i]
+            lanes.own[i] = own[i]
+        self._leave(self.lanes)
+        self.lanes = lanes
         self.held += sizeof(Lanes) + n * <int64_t>sizeof(int16_t)
         # lanes that outgrow the first-level cache are best read for many probes at once
         self.all.blocks.together = TOGETHER if sharing else 256
@@ -286,6 +292,7 @@ cdef class SetBitmaps(BlockIndex):
         if content.lane == NULL:
             free(content)
             out_of_memory(b"bitmaps", size)
+            return NULL
         memset(content.lane, 0, size)
         content.exact = 1
         content.ascending = 1

@@ -1,8 +1,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 from windjoin.pyx.column import ColumnView
 from windjoin.pyx.index import Asker, Index
@@ -20,14 +18,7 @@ class GroupAsker(Asker):
 class BlockIndex(Index):
     @property
     def nbytes(self) -> int: ...
-    def expire(self, horizon: int) -> None: ...  # int64_t
     def sweep(self) -> bytes: ...
-    def insert(
-        self,
-        records: tuple[Any, Any],  # const int64_t[::1] starts, const int32_t[::1] lengths
-        times: NDArray[np.int64],  # const int64_t[::1]
-        rows: NDArray[np.int64],  # const int64_t[::1]
-    ) -> None: ...
 
 @disjoint_base
 class RowIndex(BlockIndex): ...

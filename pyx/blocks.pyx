@@ -83,6 +83,8 @@ cdef class BlockIndex(Index):
 
     def __dealloc__(self):
         cdef int64_t b
+        if self.blocks == NULL:  # it was never made
+            return
         for b in range(self.blocks.first, self.blocks.last):
             free(self.blocks.block[b])
         free(self.blocks.block)
@@ -92,15 +94,7 @@ cdef class BlockIndex(Index):
     def nbytes(self):
         return self.held + 16 * self.blocks.room
 
-    def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows: ``records`` has their starts and lengths."""
-        cdef const int64_t[::1] start = records[0]
-        cdef const int32_t[::1] length = records[1]
-        if times.shape[0]:
-            with nogil:
-                self.put(times.shape[0], &length[0], &start[0], &times[0], &rows[0])
-
-    def expire(self, int64_t horizon):
+    cdef void forget(self, int64_t horizon) noexcept:
         """Drop blocks whose last row is older; out of order, a block waits for those before it."""
         cdef Blocks *all = self.blocks
         all.horizon = horizon
@@ -117,13 +111,10 @@ cdef class BlockIndex(Index):
     def sweep(self):
         return b""
 
-    cdef void forget(self, int64_t horizon) noexcept:
-        self.expire(horizon)
-
     cdef void answer_by(self, Serve serve, void *state, Blocks *blocks, int64_t together) noexcept:
         """Groups of ``together`` rows are best answered at once."""
         self.serve, self.state, self.blocks = serve, state, blocks
-        self.binds = self.puts = True
+        self.binds = True
         blocks.ordered = True
         blocks.horizon = INT64_MIN
         blocks.together = together
@@ -155,10 +146,11 @@ cdef class BlockIndex(Index):
                 out_of_memory(b"blocks of rows", room)
             all.content = <void **>grown
             all.room = room
+        all.content[all.last] = self.new_content()
         all.block[all.last] = <Block *>calloc(1, sizeof(Block))
         if all.block[all.last] == NULL:
+            self.free_content(all.content[all.last])
             out_of_memory(b"blocks of rows", 1)
-        all.content[all.last] = self.new_content()
         self.held += sizeof(Block)
         all.last += 1
         return 0
@@ -179,15 +171,18 @@ cdef class RowIndex(BlockIndex):
 
     def __dealloc__(self):
         cdef int64_t b
+        if self.blocks == NULL:
+            return
         for b in range(self.blocks.first, self.blocks.last):
             self.free_content(self.blocks.content[b])
 
     cdef int put(
-        self, int64_t n, const int32_t *length, const int64_t *start, const int64_t *time,
+        self, int64_t n, const int32_t *length, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
         """Add rows: of a wide column, lengths stand for codes and starts for values."""
         cdef Blocks *all = self.blocks
+        cdef const int64_t *start = value[0]
         cdef int64_t i
         cdef Components components
         if not self.begun:

@@ -16,10 +16,4 @@ class ValueBoxes(Index):
         rows_per_run: int,  # int64_t, > 0
         first: int = 0,  # int64_t
     ) -> ValueBoxes: ...
-    def insert(
-        self,
-        values: Sequence[NDArray[np.int64]],  # const int64_t[::1] each
-        times: NDArray[np.int64],  # const int64_t[::1]
-        rows: NDArray[np.int64],  # const int64_t[::1]
-    ) -> None: ...
     def sweep(self) -> None: ...

@@ -2,9 +2,9 @@
 
 Unchecked: enter through ``kernels.boxes``.
 """
-from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 
 from windjoin.pyx.index cimport (
     SLACK, Cursor, Index, Pairs, Probe, out_of_memory, subtract_saturated,
@@ -33,6 +33,10 @@ cdef extern from "boxes.h" nogil:
     int64_t run_nodes(int64_t length, int values)
     void run_pack(Run *run, int values, int64_t *nodes, int64_t *spare)
     int boxes_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
+
+
+cdef extern from "memory.h" nogil:
+    void move_bytes(void *to, const void *source, size_t bytes)
 
 
 cdef enum:
@@ -91,22 +95,18 @@ cdef class ValueBoxes(Index):
     def nbytes(self):
         return self.room * <int64_t>sizeof(Run) + self.bytes
 
-    def insert(self, values, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows, mostly in time order; ``values``: int64 or sortable doubles, by column."""
-        cdef const int64_t[::1] column
-        cdef const int64_t *value[4]
+    cdef int put(
+        self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
+        const int64_t *row,
+    ) except -1 nogil:
+        """Add rows by their values: int64, or sortable doubles."""
         cdef int64_t i
-        if not times.shape[0]:
-            return
-        for v in range(self.all.values):
-            column = values[v]
-            value[v] = &column[0]
-        with nogil:
-            for i in range(times.shape[0]):
-                self._insert(value, i, times[i], rows[i])
+        for i in range(n):
+            self._put_one(value, i, time[i], row[i])
+        return 0
 
-    cdef int _insert(
-        self, const int64_t **value, int64_t i, int64_t time, int64_t row
+    cdef int _put_one(
+        self, const int64_t *const *value, int64_t i, int64_t time, int64_t row
     ) except -1 nogil:
         cdef Boxes *all = &self.all
         cdef Run *run
@@ -127,7 +127,7 @@ cdef class ValueBoxes(Index):
             run -= 1
         return 0
 
-    def expire(self, int64_t horizon):
+    cdef void forget(self, int64_t horizon) noexcept:
         """Drop the oldest runs while all their rows lie before ``horizon``."""
         cdef Boxes *all = &self.all
         while all.first < all.last and all.runs[all.first].latest < horizon:
@@ -232,7 +232,7 @@ cdef class ValueBoxes(Index):
         cdef Boxes *all = &self.all
         cdef int64_t room = max(<int64_t>16, 2 * (all.last - all.first))
         cdef void *grown
-        memmove(all.runs, all.runs + all.first, (all.last - all.first) * sizeof(Run))
+        move_bytes(all.runs, all.runs + all.first, (all.last - all.first) * sizeof(Run))
         all.last -= all.first
         all.first = all.hint = 0
         grown = realloc(all.runs, room * sizeof(Run))

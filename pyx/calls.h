@@ -14,17 +14,19 @@
 
 /* Bytes of m windows, `begin[p] .. begin[p] + count[p]` each, from multiples of 64 on.  Operand k of
  * the partial results lies at k * bound_stride + p, that of the rows at k * own_stride + row; as
- * integers and as doubles, whichever it is. */
-typedef void (*Sweep)(int64_t m, const int64_t *begin, const int64_t *count, int64_t bound_stride,
-                      const void *bound_ints, const void *bound_reals, int64_t own_stride,
-                      const void *own_ints, const void *own_reals, uint8_t *passed);
+ * integers and as doubles, whichever it is.  Pairs for which the function raises pass; returns whether
+ * there are any. */
+typedef int64_t (*Sweep)(int64_t m, const int64_t *begin, const int64_t *count, int64_t bound_stride,
+                         const void *bound_ints, const void *bound_reals, int64_t own_stride,
+                         const void *own_ints, const void *own_reals, uint8_t *passed);
 
 typedef struct {
     Ranks rows; /* only what its aim needs */
     Sweep function;
     int64_t *operand;
     int64_t stride;
-    int bound; /* operands that partial results bring, as Probe.from */
+    int bound;      /* operands that partial results bring, as Probe.from */
+    int64_t raised; /* not 0: the function did, for a pair that was proposed */
 } Calls;
 
 /* Windows of one call, in order, and the bytes the function left of them. */
@@ -124,14 +126,15 @@ static int calls_keep(const Calls *all, const Probe *probe, const Call *call, Cu
 
 /* cursor->position: rows of the window that are done. */
 static int calls_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {
-    const Calls *all = index;
+    Calls *all = index;
     Call call;
     for (int calls = 0; cursor->probe < probe->n; calls++) {
         if (calls == CALLS_IN_A_ROW) return 0;
         calls_collect(all, probe, cursor, &call);
         if (!call.m) continue;
-        all->function(call.m, call.begin, call.count, CALLS_WINDOWS, call.operand, call.operand,
-                      all->stride, all->operand, all->operand, call.passed);
+        all->raised |= all->function(call.m, call.begin, call.count, CALLS_WINDOWS, call.operand,
+                                     call.operand, all->stride, all->operand, all->operand,
+                                     call.passed);
         if (!calls_keep(all, probe, &call, cursor, out)) return 0;
     }
     return 1;

@@ -22,6 +22,7 @@ cdef extern from "calls.h" nogil:
         int64_t *operand
         int64_t stride
         int bound
+        int64_t raised
     int calls_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
     void calls_aim(void *index, int64_t n, int64_t *lo, int64_t *hi)
 
@@ -41,6 +42,7 @@ cdef class WindowCalls(Index):
         self.serve = calls_serve
         self.aim = calls_aim
         self.binds = True
+        self.raised = &self.all.raised
         self.state = &self.all
 
     def __dealloc__(self):

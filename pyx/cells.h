@@ -46,16 +46,16 @@ static inline int64_t cells_open(Cells *all, const Probe *probe, int64_t at) {
             all->asker[n] = (int32_t)i;
             all->code[n] = code;
             n += (uint64_t)code < lines; /* a cell without rows, mostly at an end: no branch */
-            __builtin_prefetch(rows->lines + code);
-            __builtin_prefetch(rows->value + code);
+            FETCH(rows->lines, code);
+            FETCH(rows->value, code);
         }
     }
     for (int64_t k = 0; many_lists && k < n; k++) {
         const List *list = cells_list(rows, all->code[k], aims->first[all->asker[k]]);
         if (!list) continue;
-        __builtin_prefetch(older->time + list->offset + list->hint);
-        __builtin_prefetch(older->row + list->offset + list->hint);
-        __builtin_prefetch(older->value + list->offset + list->hint);
+        FETCH(older->time, list->offset + list->hint);
+        FETCH(older->row, list->offset + list->hint);
+        FETCH(older->value, list->offset + list->hint);
     }
     all->begin = at;
     all->n = n;

@@ -66,7 +66,6 @@ cdef class ValueCells(Index):
         self.begun = False
         self.serve = cells_serve
         self.binds = True
-        self.puts = True
         self.waits = True
         self.state = &self.all
 
@@ -78,25 +77,20 @@ cdef class ValueCells(Index):
         waiting = array_bytes(3 * self.later.room) if self.later.room else 0
         return <int64_t>(sizeof(Cells) + waiting) + self.rows.nbytes + self.space.nbytes
 
-    def insert(self, const int64_t[::1] values, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows; ``values``: int64, or sortable doubles."""
-        if values.shape[0]:
-            with nogil:
-                self.put(values.shape[0], NULL, &values[0], &times[0], &rows[0])
-
     cdef int put(
-        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
+        """Add rows by one value: int64, or sortable doubles."""
         cdef int64_t now = n
         if time[n - 1] < self.rows.horizon and times_in_order(time, n):
             return 0  # all have expired: they need no cells
         if time[n - 1] > self.asked_until and waiting_follow(&self.later, time, n):
             now = self._before(time, n, self.asked_until)
-            if not waiting_add(&self.later, n - now, value + now, time + now, row + now):
+            if not waiting_add(&self.later, n - now, value[0] + now, time + now, row + now):
                 out_of_memory(b"rows of a band index", n - now)
             self.waiting_from = waiting_from(&self.later)
-        return self._put_now(now, value, time, row)
+        return self._put_now(now, value[0], time, row)
 
     cdef int64_t _before(self, const int64_t *time, int64_t n, int64_t last) noexcept nogil:
         """How many of n times in order are up to ``last``."""
@@ -115,6 +109,7 @@ cdef class ValueCells(Index):
     ) except -1 nogil:
         cdef int32_t codes[TOGETHER]
         cdef int64_t cells[TOGETHER]
+        cdef const int64_t *values
         cdef int64_t at = 0, some
         if n and not self.begun:
             grid_set_origin(&self.all.grid, value[0])
@@ -124,12 +119,10 @@ cdef class ValueCells(Index):
             grid_cells(&self.all.grid, value + at, some, cells)
             self.space.add_integers(some, cells, codes)
             self.rows.fetch(some, codes)
-            self.rows.put(some, codes, value + at, time + at, row + at)
+            values = value + at
+            self.rows.put(some, codes, &values, time + at, row + at)
             at += some
         return 0
-
-    def expire(self, int64_t horizon):
-        self.forget(horizon)
 
     cdef void forget(self, int64_t horizon) noexcept:
         self.rows.forget(horizon)

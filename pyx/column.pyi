@@ -21,14 +21,14 @@ class Ring(ColumnView):
         self,
         rows: NDArray[np.int64],  # const int64_t[::1]
     ) -> NDArray[Any]: ...
+    def renumber(
+        self,
+        head: int,
+        tail: int,
+        codes: NDArray[np.int32],  # const int32_t[::1], by code
+    ) -> None: ...
     def resize(self, capacity: int, head: int, tail: int) -> None: ...
     def first_alive(self, head: int, tail: int, horizon: int) -> int: ...
 
+def time_order(times: NDArray[np.int64]) -> NDArray[np.int64]: ...  # const int64_t[::1]
 def in_order(times: NDArray[np.int64]) -> bool: ...  # const int64_t[::1]
-def judge(
-    times: NDArray[np.int64],  # const int64_t[::1]
-    bad: NDArray[np.uint8] | None,  # const uint8_t[::1]
-    newest: int,
-    promised: int,
-    lateness: int,
-) -> tuple[int, bool, NDArray[np.bool_] | None]: ...

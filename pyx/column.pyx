@@ -1,19 +1,24 @@
 """One column of a stream as the pipelines see it: an array, or a ring that row numbers wrap in."""
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 import numpy as np
 
-from windjoin.pyx.index cimport Column, out_of_memory, subtract_saturated
+from windjoin.pyx.index cimport Column, out_of_memory
+from windjoin.pyx.pieces import sorting
 
 
 cdef extern from "times.h" nogil:
     bint times_in_order(const int64_t *time, int64_t n)
     int64_t times_first_alive(const Column *time, int64_t head, int64_t tail, int64_t horizon)
 
+cdef extern from "sort.h" nogil:
+    void sort_pairs(int64_t *key, int64_t *order, int64_t n, int64_t *spare)
+
 cdef enum:
     SEEN_AT_ONCE = 4096
+    SORTED_AT_ONCE = 1 << 20
 
 
 cdef class ColumnView:
@@ -86,19 +91,32 @@ cdef class Ring(ColumnView):
                 (<int32_t *>&data[0])[i] = (<int32_t *>self.slots)[rows[i] & mask]
         return out
 
+    def renumber(self, int64_t head, int64_t tail, const int32_t[::1] codes):
+        """Replace each code of rows [head, tail) by what ``codes`` has for it."""
+        cdef int32_t *slots = <int32_t *>self.slots
+        cdef int64_t row, mask = self.capacity - 1
+        for row in range(head, tail):
+            if slots[row & mask] >= 0:
+                slots[row & mask] = codes[slots[row & mask]]
+
     def resize(self, int64_t capacity, int64_t head, int64_t tail):
         """Move rows [head, tail) to a ring of another size, a power of two."""
-        kept = self.get(head, tail - head)
-        free(self.slots)
-        self._allocate(capacity)
-        self.put(head, kept)
+        cdef char *old = self.slots
+        cdef int64_t mask = self.capacity - 1, row = head, n
+        self._allocate(capacity)  # if there is no memory, all stays as it was
+        while row < tail:  # as they lie one behind the other, up to the end of the old ring
+            n = min(tail - row, mask + 1 - (row & mask))
+            self.write(row, n, old + (row & mask) * self.itemsize)
+            row += n
+        free(old)
 
     cdef int _allocate(self, int64_t capacity) except -1:
-        self.slots = <char *>malloc(capacity * self.itemsize)
-        if self.slots == NULL:
+        cdef char *slots = <char *>malloc(capacity * self.itemsize)
+        if slots == NULL:
             out_of_memory(b"rows of a window", capacity)
+        self.slots = slots
         self.capacity = capacity
-        self.column.data = self.slots
+        self.column.data = slots
         self.column.mask = capacity - 1
         return 0
 
@@ -118,34 +136,16 @@ def in_order(const int64_t[::1] times):
     return ordered
 
 
-def judge(
-    const int64_t[::1] times, const uint8_t[::1] bad,
-    int64_t newest, int64_t promised, int64_t lateness,
-):
-    """Which rows come too late, going through them in order of arrival.
-
-    bad: rows with no time, None if there are none
-    newest: greatest time before these rows; promised: no row may be older, whatever the lateness
-    Returns (newest time now, whether times never decrease, mask of late rows or None).
-    """
-    cdef int64_t i, n = times.shape[0], last = INT64_MIN, watermark
-    cdef bint ordered = True
-    cdef uint8_t[::1] late = None
-    mask = None
-    for i in range(n):
-        if bad is not None and bad[i]:
-            continue
-        if newest != INT64_MIN:
-            watermark = max(subtract_saturated(newest, lateness), promised)
-        else:
-            watermark = promised
-        if times[i] < watermark:
-            if mask is None:
-                mask = np.zeros(n, np.bool_)
-                late = mask.view(np.uint8)
-            late[i] = True
-            continue
-        newest = max(newest, times[i])
-        ordered = ordered and times[i] >= last
-        last = times[i]
-    return newest, ordered, mask
+def time_order(const int64_t[::1] times):
+    """Which row comes first, second ... in time; equal times stay in order of arrival."""
+    cdef int64_t n = times.shape[0]
+    if n > SORTED_AT_ONCE:  # so that interrupts are heard
+        return sorting(np.asarray(times))[0]
+    order = np.arange(n)
+    cdef int64_t[::1] out = order
+    cdef int64_t[::1] key = np.array(times)
+    cdef int64_t[::1] spare = np.empty(2 * n, np.int64)
+    if n:
+        with nogil:
+            sort_pairs(&key[0], &out[0], n, &spare[0])
+    return order

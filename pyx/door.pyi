@@ -1,17 +1,19 @@
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 from windjoin.pyx.feed import Feed
 
-@disjoint_base
-class Turn:
-    def take(self) -> bool: ...
-    def give_back(self) -> None: ...
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
-@disjoint_base
+@final
+class Turn:
+    def begin(self) -> None: ...
+    def refuse(self) -> None: ...
+
+@final
 class Entrance:
     def __init__(
         self,
@@ -31,6 +33,9 @@ class Entrance:
 @disjoint_base
 class Door:
     _entrances: dict[str, Entrance]
+    _ended: str
     @property
     def _turn(self) -> Turn: ...
     def push(self, stream: str, rows: Any) -> Any: ...
+
+def whole(method: _Method) -> _Method: ...

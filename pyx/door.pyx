@@ -5,37 +5,51 @@ Whatever else comes goes the long way.
 """
 cimport cython
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t
 
 cimport numpy as cnp
 
+from functools import wraps
 from sys import intern
 
-from windjoin.pyx.feed cimport Arrived, Feed
+from windjoin.pyx.crew import surely
+from windjoin.pyx.feed cimport Feed
 from windjoin.pyx.index cimport RELEASE_ABOVE
-from windjoin.pyx.store cimport MOST_COLUMNS
+from windjoin.pyx.store cimport Arrived
 
 cnp.import_array()
 
+cdef enum:
+    MOST_COLUMNS = 16  # operands of a stream whose rows are looked for in dictionaries
 
+
+@cython.final
 cdef class Turn:
-    """Whose turn it is in a session: one caller's at a time."""
+    """Whose turn it is in a session, one caller's at a time, and whether it changed anything."""
 
     cdef bint taken
+    cdef bint begun
 
-    def take(self):
+    cdef inline bint take(self) noexcept:
         """Whether it was free, and is now the caller's."""
         if self.taken:
             return False
         self.taken = True
+        self.begun = False
         return True
 
-    def give_back(self):
-        """Let others have it."""
-        self.taken = False
+    def begin(self):
+        """From here on the session is neither before nor after what is done to it."""
+        self.begun = True
+
+    def refuse(self):
+        """All is as it was before `begin`."""
+        self.begun = False
 
 
+@cython.final
 cdef class Entrance:
     """Takes rows to the feed of one stream, if they are plain enough.
 
@@ -69,7 +83,7 @@ cdef class Entrance:
         self.plain = plain
         self.wanted = -1
         self.vectors = []
-        if columns is not None:
+        if columns is not None and n_operands <= MOST_COLUMNS:
             self._expect(columns, n_operands)
 
     cdef int _expect(self, wanted, int n_operands) except -1:
@@ -87,38 +101,38 @@ cdef class Entrance:
 
     cpdef dict push(self, rows):
         """Row numbers per stream; None if these rows must go the long way."""
-        if not self.feeds or self.turn.taken:
+        if not self.feeds or not self.turn.take():
             return None
-        return self._push_dict(<dict>rows) if type(rows) is dict else self._push_table(rows)
+        try:
+            return self._push_dict(<dict>rows) if type(rows) is dict else self._push_table(rows)
+        finally:
+            self.turn.taken = False
 
     cdef dict _push_dict(self, dict rows):
         cdef Arrived arrived
         cdef Feed feed = <Feed>self.feeds[self.number]
         cdef list wides = [] if self.vectors else self.vectors  # none, and no list made for that
         cdef list _held = wides
-        if self.wanted < 0 or not self._look_at(rows, &arrived, wides):
+        if self.wanted < 0 or feed.give is not None:
+            return None
+        feed.begin(&arrived)
+        if not self._look_at(rows, &arrived, wides):
             return None
         if len(rows) > self.wanted and not _are_numbers(rows, arrived.n):
             return None
         if arrived.n > RELEASE_ABOVE:  # another thread may put other columns there meanwhile
             _held = list(rows.values())
-        self.turn.taken = True
-        try:
-            return feed.out.finish_named(self.names) if feed.take(&arrived, wides) else None
-        finally:
-            self.turn.taken = False
+        self.turn.begun = True
+        return feed.out.finish_named(self.names) if feed.take(&arrived, wides) else None
 
     cdef dict _push_table(self, rows):
         cdef Feed feed = <Feed>self.feeds[self.number]
-        parts = self.plain(rows)
+        parts = self.plain(rows) if feed.give is None else None
         if parts is None:
             return None
-        self.turn.taken = True
-        try:
-            taken = feed.take_arrays(parts[0], parts[1], parts[2], parts[3])
-            return feed.out.finish_named(self.names) if taken else None
-        finally:
-            self.turn.taken = False
+        self.turn.begun = True
+        taken = feed.take_arrays(parts[0], parts[1], parts[2], parts[3])
+        return feed.out.finish_named(self.names) if taken else None
 
     cdef bint _look_at(self, dict rows, Arrived *arrived, list wides) except -1:
         """Whether all columns can be read as they lie in memory; where they lie, vectors in
@@ -154,14 +168,22 @@ cdef class Entrance:
 cdef class Door:
     """Where rows come in to a session: by a short way, or `_push_slowly`.
 
-    `_break_off` is told when an error left state in between.
+    What is done to a session is done whole, or refused, or ends it.  An interrupt is heard between
+    any two steps of a Python function, so whoever decides which of the three it was must not be
+    one: no step of it lies between here and the caller.  A method that is ``whole`` says by
+    ``_turn.begin()`` from when on it cannot be refused any more.
+
+    `_let_go` of all state is what follows the end; it may be interrupted, and is then called again.
+    `_own_error` makes of what kernels raise what users know.
     """
 
     cdef public dict _entrances  # Entrance by name of stream
+    cdef public str _ended  # why nothing can be done to the session any more
     cdef readonly Turn _turn
 
     def __cinit__(self, *args, **options):
         self._entrances = {}
+        self._ended = ""
         self._turn = Turn()
 
     def push(self, stream, rows):
@@ -174,12 +196,48 @@ cdef class Door:
         if entrance != NULL:
             try:
                 found = (<Entrance>entrance).push(rows)
-            except BaseException:
+                if found is not None:
+                    PyErr_CheckSignals()  # else it would be heard once the caller has the results
+                    return found
+            except BaseException as error:
                 self._break_off()
-                raise
-            if found is not None:
-                return found
-        return self._push_slowly(stream, rows)
+                raise self._own_error(error)
+        return self._do(self._push_slowly, (stream, rows), {})
+
+    cdef object _do(self, call, tuple arguments, dict options):
+        if not self._turn.take():
+            self._refuse_two()
+        try:
+            done = call(*arguments, **options)
+            if self._turn.begun:
+                PyErr_CheckSignals()
+            return done
+        except BaseException:
+            self._break_off()
+            raise
+        finally:
+            self._turn.taken = False
+
+    cdef int _break_off(self) except -1:
+        """The end, unless nothing was begun; interrupts wait until all is done."""
+        if not self._turn.begun:
+            return 0
+        self._turn.taken = True
+        self._ended = self._broken_off
+        self._entrances = {}
+        try:
+            surely(self._let_go)
+        finally:
+            self._turn.taken = False
+        return 0
+
+
+def whole(method):
+    """A method of a `Door` that is done whole, or refused, or ends the session."""
+    @wraps(method)
+    def guarded(self, *arguments, **options):
+        return (<Door?>self)._do(method, (self, *arguments), options)
+    return guarded
 
 
 cdef bint _are_numbers(dict rows, int64_t length) noexcept:

@@ -31,23 +31,26 @@ static inline int64_t count_few(const Part *p, const Answer *a) {
     return count <= most && stop < INT32_MAX / BLOCK_ROWS ? count : -1;
 }
 
-/* Make an answer's list, if it has few rows. */
-static inline void list_answer(Part *p, Answer *a) {
+/* Make an answer's list, if it has few rows; 0: no memory. */
+static inline int list_answer(Part *p, Answer *a) {
     const int64_t count = count_few(p, a), stop = a->first_block + a->n_blocks;
+    if (count > 0 && p->list_used + count > p->list_room) {
+        const int64_t room = 2 * (p->list_used + count);
+        int32_t *grown = realloc(p->list, (size_t)room * sizeof(int32_t));
+        if (!grown) return 0;
+        p->list = grown;
+        p->list_room = room;
+    }
     a->n_listed = (int32_t)count;
     a->listed = p->list_used;
-    if (count <= 0) return;
-    if (p->list_used + count > p->list_room) {
-        p->list_room = 2 * (p->list_used + count);
-        p->list = realloc(p->list, (size_t)p->list_room * sizeof(int32_t));
-        if (!p->list) no_memory("rows of answers", p->list_room);
-    }
+    if (count <= 0) return 1;
     int32_t *next = p->list + p->list_used;
     for (int64_t b = next_block(p, a, a->first_block); b < stop; b = next_block(p, a, b + 1))
         for (int w = 0; w < WORDS; w++)
             for (uint64_t word = answer_bits(p, a, b)->word[w]; word; word &= word - 1)
                 *next++ = (int32_t)(b * BLOCK_ROWS + w * 64 + __builtin_ctzll(word));
     p->list_used += count;
+    return 1;
 }
 
 /* One answer's bits for a block, none where it has none. */
@@ -58,11 +61,11 @@ ALWAYS_INLINE const Bits *bits_or_none(const Part *p, const Answer *a, int64_t b
     return p->some[at >> 6] >> (at & 63) & 1 ? p->bits + at : &none;
 }
 
-/* What the answers of all parts but the moving one to probe i have in common. */
-static inline void meet_others(const Group *g, const Blocks *all, Others *o, int64_t i) {
+/* What the answers of all parts but the moving one to probe i have in common; 0: no memory. */
+static inline int meet_others(const Group *g, const Blocks *all, Others *o, int64_t i) {
     int64_t stop = INT64_MAX;
     o->first = 0, o->lo = INT64_MIN, o->hi = INT64_MAX;
-    o->valid = 1, o->moving = g->moving;
+    o->valid = 0, o->moving = g->moving;
     for (int k = 0; k < g->n_parts; k++) {
         const Answer *a = g->part[k].answers + (o->place[k] = g->part[k].place[i - g->begin]);
         if (k == g->moving) continue;
@@ -73,12 +76,14 @@ static inline void meet_others(const Group *g, const Blocks *all, Others *o, int
     }
     o->n = stop > o->first ? stop - o->first : 0;
     if (o->n >= o->room) { /* and a word behind the last */
-        o->room = 2 * o->n + 1;
+        const int64_t room = 2 * o->n + 1;
+        uint64_t *wider = malloc((size_t)room * sizeof(Bits));
+        if (!wider) return 0;
         free(o->word);
-        o->word = malloc((size_t)o->room * sizeof(Bits));
-        if (!o->word) no_memory("blocks of answers", o->room);
+        o->word = wider;
+        o->room = room;
     }
-    o->straight = 1;
+    o->valid = o->straight = 1;
     o->word[o->n * WORDS] = 0;
     for (int64_t b = 0; b < o->n; b++) {
         const Block *block = all->block[o->first + b];
@@ -93,6 +98,7 @@ static inline void meet_others(const Group *g, const Blocks *all, Others *o, int
             for (int w = 0; w < WORDS; w++) word[w] &= bits->word[w];
         }
     }
+    return 1;
 }
 
 /* Whether `others` are those of probe i. */
@@ -133,13 +139,12 @@ static inline int64_t name_rows(const Blocks *all, int64_t lo, int64_t hi, int i
     return kept;
 }
 
-/* The results of probe i, whose moving answer `a` has a list, from number `from` of it on; where to go
- * on, -1: it is done.  There is room for LIST_STEP more. */
-static inline int64_t emit_few(Group *g, const Blocks *all, const Probe *probe, int64_t i, const Answer *a,
+/* The results of probe i, whose moving answer `a` has a list and whose others are at hand, from number
+ * `from` of it on; where to go on, -1: it is done.  There is room for LIST_STEP more. */
+static inline int64_t emit_few(const Group *g, const Blocks *all, const Probe *probe, int64_t i, const Answer *a,
                                int64_t from, Pairs *out) {
-    Others *o = g->others;
+    const Others *o = g->others;
     const int64_t left = a->n_listed - from, n = left < LIST_STEP ? left : LIST_STEP, at = out->n;
-    if (!same_others(g, o, i)) meet_others(g, all, o, i);
     /* the answers keep to the times that their rows allow, which is mostly all that is asked for */
     const int64_t least = a->lo > o->lo ? a->lo : o->lo, most = a->hi < o->hi ? a->hi : o->hi;
     const int in_time = probe->lo[i] <= least && probe->hi[i] >= most;

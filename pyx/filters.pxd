@@ -27,7 +27,7 @@ cdef extern from "pipeline.h" nogil:
     )
     void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out)
 
-ctypedef void (*Function)(
+ctypedef int64_t (*Function)(
     int64_t n, int64_t stride, const void *ints, const void *reals, uint8_t *out
 ) noexcept nogil
 
@@ -55,6 +55,7 @@ cdef struct Filter:
 
 cdef class Filters:
     cdef int n
+    cdef int64_t raised  # not 0: a function or callback did, for a pair that was kept
     cdef Filter *filters
     cdef Pulse pulse
     cdef list _alive  # everything the C structs point at

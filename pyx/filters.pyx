@@ -1,7 +1,8 @@
 """What candidates must stand before they are results: comparisons, functions, callbacks.
 
 An index may propose too much; what it does not decide alone is decided here, over all candidates
-of a block at a time.  Unchecked: enter through ``kernels.hops``.
+of a block at a time.  A pair for which a function raises is kept, and noted: other conditions may
+drop it yet.  Unchecked: enter through ``kernels.hops``.
 """
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc, realloc
@@ -123,7 +124,7 @@ cdef class Filters:
         try:
             while at < n:  # a few at a time: a function may be slow
                 few = min(<int64_t>CALLS_PER_LOOK, n - at)
-                one.function(few, n, operands + at, operands + at, mask + at)
+                self.raised |= one.function(few, n, operands + at, operands + at, mask + at)
                 at += few
                 self.pulse.look_up()
             keep_mask(mask, pairs)
@@ -133,6 +134,7 @@ cdef class Filters:
 
     cdef int _call_back(self, const Filter *one, const Partials *block, Pairs *pairs) except -1:
         cdef int64_t n = pairs.n
+        cdef int64_t i
         cdef int64_t[::1] view
         cdef const uint8_t[::1] mask
         cdef int s
@@ -145,7 +147,9 @@ cdef class Filters:
                 memcpy(&view[0], pairs.row, n * sizeof(int64_t))
             else:
                 take_rows(block.row[s], pairs.probe, n, &view[0])
-        mask = np.ascontiguousarray(evaluate(rows), np.bool_).view(np.uint8)
+        mask = np.ascontiguousarray(evaluate(rows)).view(np.uint8)
+        for i in range(n):
+            self.raised |= mask[i] > 1
         keep_mask(&mask[0], pairs)
         return 0
 

@@ -12,8 +12,16 @@
 #define WINDJOIN_GROUPS_H
 #include "few.h"
 
-/* Take probes from `begin` on into the group while their answers fit. */
-static inline void group_begin(Group *g, const Blocks *all, const Probe *probe, int64_t begin) {
+/* Computes the answers of a part from number `filled` on; 0: no memory. */
+typedef int (*Fill)(void *index, Part *p);
+
+/* No answer is kept. */
+static inline void group_flush(Group *g) {
+    for (int k = 0; k < g->n_parts; k++) part_flush(g->part + k);
+}
+
+/* Take probes from `begin` on into the group while their answers fit; 0: no memory for one. */
+static inline int group_begin(Group *g, const Blocks *all, const Probe *probe, int64_t begin) {
     int64_t i = begin, changes[MOST_PARTS] = {0};
     g->begin = begin;
     if (g->others) g->others->valid = 0;
@@ -30,11 +38,12 @@ static inline void group_begin(Group *g, const Blocks *all, const Probe *probe, 
                 continue;
             }
             int32_t place = part_answer(p, all, row[i]);
-            if (place < 0 && i > begin) goto full;
-            if (place < 0) {
+            if (place == NO_ROOM && i > begin) goto full;
+            if (place == NO_ROOM) {
                 part_flush(p);
-                place = part_answer(p, all, probe->row[p->stream][i]);
+                place = part_answer(p, all, row[i]);
             }
+            if (place < 0) return 0;
             p->place[i - begin] = place;
             changes[k]++;
         }
@@ -43,6 +52,7 @@ full:
     g->moving = 0;
     for (int k = 1; k < g->n_parts; k++)
         if (changes[k] > changes[g->moving]) g->moving = k;
+    return 1;
 }
 
 /* The rows of one block that probe i is to get. */
@@ -63,15 +73,20 @@ ALWAYS_INLINE int group_bits(const Group *g, const Block *block, int64_t b, cons
     return any;
 }
 
-/* The same where the moving answer has few rows; 1: it has, and all are given out, 0: `out` is full. */
+#define NO_LIST (-2) /* it has too many rows */
+
+/* The same where the moving answer has few rows; 1: all are given out, 0: `out` is full; or NO_LIST, or
+ * UNANSWERED. */
 ALWAYS_INLINE int group_emit_few(Group *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+    const int64_t i = cursor->probe;
     Part *p = g->part + g->moving;
-    Answer *a = p->answers + p->place[cursor->probe - g->begin];
-    if (a->n_listed == -2) list_answer(p, a);
-    if (a->n_listed < 0) return -1;
+    Answer *a = p->answers + p->place[i - g->begin];
+    if (a->n_listed == -2 && !list_answer(p, a)) return UNANSWERED;
+    if (a->n_listed < 0) return NO_LIST;
     while (cursor->part >= 0) {
         if (out->n + LIST_STEP > out->capacity) return 0;
-        cursor->part = emit_few(g, all, probe, cursor->probe, a, cursor->part, out);
+        if (!same_others(g, g->others, i) && !meet_others(g, all, g->others, i)) return UNANSWERED;
+        cursor->part = emit_few(g, all, probe, i, a, cursor->part, out);
     }
     return 1;
 }
@@ -84,7 +99,7 @@ ALWAYS_INLINE int group_emit_with(Group *g, const Blocks *all, const Probe *prob
         if (g->others) {
             int done = group_emit_few(g, all, probe, cursor, out);
             if (done > 0) continue;
-            if (done == 0) return 0;
+            if (done != NO_LIST) return done;
         }
         for (; cursor->part < a->n_blocks; cursor->part++) {
             int64_t b = next_block(p, a, a->first_block + cursor->part);
@@ -106,7 +121,8 @@ TARGET_VBMI2 static int group_emit_vbmi2(Group *g, const Blocks *all, const Prob
 }
 #endif
 
-/* Give out answers from the cursor on; 0: `out` is full.  cursor->part: blocks of part 0 done. */
+/* Give out answers from the cursor on; 0: `out` is full; or UNANSWERED.  cursor->part: blocks of part 0
+ * done. */
 static inline int group_emit(Group *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
 #ifdef WINDJOIN_X86
     if (has_vbmi2()) return group_emit_vbmi2(g, all, probe, cursor, out);
@@ -114,27 +130,34 @@ static inline int group_emit(Group *g, const Blocks *all, const Probe *probe, Cu
     return group_emit_with(g, all, probe, cursor, out);
 }
 
-/* Serve a block of probes; `fill` computes the answers of a part from number `filled` on. */
+/* Answer the probes from the cursor on, as many as fit, and put the answers together; 0: no memory. */
+static inline int group_fill(Group *g, const Blocks *all, const Probe *probe, int64_t begin, Fill fill,
+                             void *index) {
+    if (!group_begin(g, all, probe, begin)) return 0;
+    for (int k = 0; k < g->n_parts; k++) {
+        Part *p = g->part + k;
+        if (p->filled < p->n_answers && !fill(index, p)) return 0;
+        p->filled = p->n_answers;
+    }
+    return 1;
+}
+
+/* Serve a block of probes. */
 static inline int serve_groups(const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out,
-                               void (*fill)(void *index, Part *p), void *index) {
+                               Fill fill, void *index) {
     Group *g = probe->asker;
     if (!cursor->stop) {
         g->begin = g->end = 0;
-        if (g->version != all->version)
-            for (int k = 0; k < g->n_parts; k++) part_flush(g->part + k);
+        if (g->version != all->version) group_flush(g);
         g->version = all->version;
         cursor->stop = 1; /* begun */
     }
     while (cursor->probe < probe->n) {
-        if (cursor->probe >= g->end) {
-            group_begin(g, all, probe, cursor->probe);
-            for (int k = 0; k < g->n_parts; k++) {
-                Part *p = g->part + k;
-                if (p->filled < p->n_answers) fill(index, p);
-                p->filled = p->n_answers;
-            }
-        }
-        if (!group_emit(g, all, probe, cursor, out)) return 0;
+        int done = cursor->probe < g->end || group_fill(g, all, probe, cursor->probe, fill, index)
+                       ? group_emit(g, all, probe, cursor, out)
+                       : UNANSWERED;
+        if (done == UNANSWERED) group_flush(g);
+        if (done <= 0) return done;
     }
     return 1;
 }

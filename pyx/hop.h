@@ -48,7 +48,9 @@ typedef struct {
 } Pairs;
 
 /* How an index is asked: append candidates to `out` until every probe is served (1) or `out` is
- * full (0, and `cursor` says where to go on).  It may propose too much, never too little. */
+ * full (0, and `cursor` says where to go on).  It may propose too much, never too little.  Without
+ * memory for what it would have to remember it leaves probes UNANSWERED: what it appended is void. */
+#define UNANSWERED (-1)
 typedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out);
 
 /* What an index makes of the time bounds of n probes before it is asked. */

@@ -41,19 +41,20 @@ cdef extern from "hop.h" nogil:
 
 cdef enum:
     RELEASE_ABOVE = 64  # rows; the GIL is not given back for so few
+    MOST_VALUES = 32  # columns of values that an index may take of a row
 
 
 cdef class Index:
     cdef Serve serve
     cdef Aim aim
     cdef bint binds
-    cdef bint puts
     cdef void *state
     cdef bint waits
     cdef int64_t asked_until
     cdef int64_t waiting_from
+    cdef int64_t *raised
     cdef int put(
-        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil

@@ -16,7 +16,7 @@ class Index:
     def n_keys(self) -> int: ...
     def insert(
         self,
-        values: Any,  # as the index wants them
+        values: Any,  # (const int32_t[::1] or None, list of const int64_t[::1])
         times: NDArray[np.int64],  # const int64_t[::1]
         rows: NDArray[np.int64],  # const int64_t[::1]
     ) -> None: ...

@@ -1,5 +1,5 @@
 """The one small interface behind which every index stands."""
-from libc.stdint cimport INT64_MAX, INT64_MIN
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t
 
 
 cdef int out_of_memory(const char *what, int64_t n) except -1 nogil:
@@ -12,13 +12,20 @@ cdef class Index:
     """Rows of one stream, found by time and, if the index has one, by a value.
 
     A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state``
-    stays where it is for the life of the index.  It may set ``aim``; ``binds``, if it knows how to
-    fill ``Pairs.bound``; ``puts``, if it has ``put`` and ``forget``, short ways of ``insert`` and
-    ``expire``.  ``fetch`` is told what will be put soon.
+    stays where it is for the life of the index.  It may set ``aim``, and ``binds`` if it knows how
+    to fill ``Pairs.bound``.
+
+    The life of a row: ``fetch`` is told that it will be put soon; ``put`` takes it; once ``forget``
+    has been told a later horizon it is not proposed for anything that asks from there on; ``sweep``
+    drops it for good.  Rows come in any order of time, but mostly in order; those of one ``put``
+    are in order.  ``insert`` and ``expire`` are ``put`` and ``forget`` for callers in Python.
 
     One that ``waits`` need not take rows before they are asked for: who asks it sets
     ``asked_until``, the latest time ever asked for, and calls ``reach`` if that is not before
     ``waiting_from``, the earliest of those that wait.
+
+    One that calls a function of the user's sets ``raised``, where it notes that this raised; it
+    proposes such rows, as nobody knows yet whether they are asked for.
     """
 
     def __cinit__(self):
@@ -30,13 +37,28 @@ cdef class Index:
         """Bytes allocated."""
         raise NotImplementedError(f"{type(self).__name__} does not say how large it is")
 
-    def insert(self, values, times, rows):
-        """Add rows: ``values`` as the index wants them, times and row numbers."""
-        raise NotImplementedError(f"{type(self).__name__} takes no rows")
+    def insert(self, values, const int64_t[::1] times, const int64_t[::1] rows):
+        """Add rows; ``values``: codes, or lengths, or None; and columns of int64."""
+        cdef const int32_t[::1] code
+        cdef const int32_t *codes = NULL
+        cdef const int64_t[::1] column
+        cdef const int64_t *value[MOST_VALUES]
+        cdef int64_t n = times.shape[0]
+        cdef int k
+        if n == 0:
+            return
+        if values[0] is not None:
+            code = values[0]
+            codes = &code[0]
+        for k in range(len(values[1])):
+            column = values[1][k]
+            value[k] = &column[0]
+        with nogil:
+            self.put(n, codes, value, &times[0], &rows[0])
 
-    def expire(self, horizon):
+    def expire(self, int64_t horizon):
         """Forget, now or later, rows with time < ``horizon``."""
-        raise NotImplementedError(f"{type(self).__name__} does not forget")
+        self.forget(horizon)
 
     def sweep(self):
         """Drop expired rows for good.
@@ -46,11 +68,11 @@ cdef class Index:
         raise NotImplementedError(f"{type(self).__name__} does not sweep")
 
     cdef int put(
-        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
         with gil:
-            raise NotImplementedError(f"{type(self).__name__} takes rows by insert only")
+            raise NotImplementedError(f"{type(self).__name__} takes no rows")
 
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
         pass

@@ -19,6 +19,12 @@
 /* For what is seldom called from a loop that needs all registers. */
 #define NOT_INLINE __attribute__((noinline))
 
+/* Let element `at` of an array be fetched, to be read or written soon.  Neither need be there: what is
+ * calculated is an address, not a pointer. */
+#define ADDRESS(array, at) ((const void *)((uintptr_t)(array) + (uintptr_t)(at) * sizeof(*(array))))
+#define FETCH(array, at) __builtin_prefetch(ADDRESS(array, at))
+#define FETCH_TO_WRITE(array, at) __builtin_prefetch(ADDRESS(array, at), 1)
+
 enum { ISA_PLAIN = 0, ISA_AVX2 = 1, ISA_AVX512 = 2 };
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

@@ -31,13 +31,13 @@ cdef class ItemLists(KeyLists):
         self.of = ItemsOf(&self.all, 0, 0)
         self.state = &self.of
         self.serve = items_serve
-        self.puts = True
 
     @staticmethod
     def of_sets(records, const int64_t[::1] times, int64_t first=0):
         """Index of rows first, first + 1, ... in time order."""
         cdef ItemLists self = ItemLists()
-        self.insert(records, times, np.arange(first, first + len(times)))
+        start, length = records
+        self.insert((length, [start]), times, np.arange(first, first + len(times)))
         return self
 
     @property
@@ -50,17 +50,6 @@ cdef class ItemLists(KeyLists):
     def misfit(self):
         return 8 * self.of.larger > self.of.rows
 
-    def insert(self, records, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows: ``records`` has their starts and lengths."""
-        cdef const int64_t[::1] start = records[0]
-        cdef const int32_t[::1] length = records[1]
-        if times.shape[0]:
-            with nogil:
-                self.put(times.shape[0], &length[0], &start[0], &times[0], &rows[0])
-
-    def expire(self, int64_t horizon):
-        self.forget(horizon)
-
     def sweep(self):
         """Drop all expired rows."""
         cdef int64_t code
@@ -71,13 +60,14 @@ cdef class ItemLists(KeyLists):
         return b""
 
     cdef int put(
-        self, int64_t n, const int32_t *length, const int64_t *start, const int64_t *time,
+        self, int64_t n, const int32_t *length, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
         """Add rows: of a wide column, lengths stand for codes and starts for values."""
         cdef int32_t code[TOGETHER]
         cdef int64_t when[TOGETHER]
         cdef int64_t which[TOGETHER]
+        cdef const int64_t *start = value[0]
         cdef const int32_t *items
         cdef int64_t i, m = 0
         cdef int32_t k

@@ -1,8 +1,7 @@
 /* Dictionaries: equal values get equal dense codes, by open addressing with linear probing. */
 #ifndef WINDJOIN_KEYS_H
 #define WINDJOIN_KEYS_H
-#include <stdint.h>
-#include <string.h>
+#include "memory.h"
 
 static inline uint64_t mix64(uint64_t x) {
     x ^= x >> 32;
@@ -19,7 +18,7 @@ static inline uint64_t hash_bytes(const uint8_t *data, int64_t n) {
         h = mix64(h ^ word) * 0xD6E8FEB86659FD93ull;
     }
     word = 0;
-    memcpy(&word, data, (size_t)n);
+    copy_bytes(&word, data, (size_t)n);
     return mix64(h ^ word);
 }
 

@@ -28,6 +28,7 @@ cdef class KeySpace:
     cdef int _grow_codes(self, int64_t n) except -1 nogil
     cdef int32_t add_integer(self, int64_t key) except -1 nogil
     cdef int32_t find(self, int64_t key) noexcept nogil
+    cdef void _move(self, const int32_t[::1] codes) noexcept
     cdef void _reinsert(self, Entry entry) noexcept nogil
 
 

@@ -17,6 +17,8 @@ class KeySpace:
     @property
     def n_codes(self) -> int: ...
     @property
+    def close_together(self) -> bool: ...
+    @property
     def nbytes(self) -> int: ...
     def encode(
         self,
@@ -24,6 +26,11 @@ class KeySpace:
         usable: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.int32]: ...
     def sweep(self, live: NDArray[np.uint8] | bytearray) -> None: ...  # const uint8_t[::1]
+    def renumber(
+        self,
+        live: NDArray[np.uint8],  # const uint8_t[::1], by code
+        classes: int = 1,  # int64_t
+    ) -> NDArray[np.int32]: ...
     def first_codes(self, n: int) -> bytearray: ...  # int64_t
 
 @disjoint_base

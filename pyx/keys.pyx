@@ -4,7 +4,7 @@ Unchecked: enter through ``kernels.keys``.
 """
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memset
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from windjoin.pyx.index cimport out_of_memory
 
 from windjoin.pyx.output import room_for_codes
 
+
+cdef extern from "memory.h" nogil:
+    void copy_bytes(void *to, const void *source, size_t bytes)
 
 cdef enum:
     LEAST_NEAR = 64  # keys; fewer are found fast anyway
@@ -44,6 +47,11 @@ cdef class KeySpace:
         free(self.near)
 
     @property
+    def close_together(self):
+        """Whether codes are found in an array, as the keys lie close together."""
+        return self.near != NULL
+
+    @property
     def nbytes(self):
         return (self.wrap + 1) * <int64_t>sizeof(Entry) + 4 * (self.codes_room + self.span)
 
@@ -66,13 +74,14 @@ cdef class KeySpace:
         """Forget every key whose code is not ``live``; its code will be given out again."""
         cdef Entry *old = self.table
         cdef int64_t i, slots = self.wrap + 1
+        cdef Entry *swept
         with nogil:
+            swept = _new_table(slots)
+            if swept == NULL:
+                out_of_memory(b"keys", slots)
+            self.table = swept
             self.used = 0
             self.n_vacant = 0
-            self.table = _new_table(slots)
-            if self.table == NULL:
-                self.table = old
-                out_of_memory(b"keys", slots)
             for i in range(self.n_codes):
                 if i >= live.shape[0] or not live[i]:
                     self.vacant[self.n_vacant] = <int32_t>i
@@ -82,6 +91,49 @@ cdef class KeySpace:
                     self._reinsert(old[i])
             free(old)
             self._look_near()
+
+    def renumber(self, const uint8_t[::1] live, int64_t classes=1):
+        """Forget every key whose code is not ``live``; the others get the least codes there are
+        that have the same remainder by ``classes``: if that is 1, they stay in order.
+
+        Returns the new code of each, -1 of those that are gone.  What was for more keys goes.
+        """
+        cdef Entry *old = self.table
+        cdef int64_t i, slots = self.wrap + 1, wanted = 16, n = 0, kept = 0
+        codes = np.full(self.n_codes, -1, np.int32)
+        cdef int32_t[::1] code = codes
+        cdef int64_t[::1] given = np.arange(classes)  # next of each remainder
+        for i in range(min(self.n_codes, live.shape[0])):
+            if live[i]:
+                code[i] = <int32_t>given[i % classes]
+                given[i % classes] += classes
+                n = max(n, code[i] + 1)
+                kept += 1
+        while wanted < 4 * (kept + 1):
+            wanted *= 2
+        self._move(codes)
+        self._grow_codes(max(16, n))
+        self.table = _new_table(wanted)
+        if self.table == NULL:
+            self.table = old
+            out_of_memory(b"keys", wanted)
+        self.wrap = wanted - 1
+        self.used = self.n_vacant = 0
+        self.n_codes = n
+        for i in range(slots):
+            if old[i].code >= 0 and code[old[i].code] >= 0:
+                old[i].code = code[old[i].code]
+                self._reinsert(old[i])
+        free(old)
+        for i in range(n):
+            if i >= given[i % classes]:
+                self.vacant[self.n_vacant] = <int32_t>i
+                self.n_vacant += 1
+        self._look_near()
+        return codes
+
+    cdef void _move(self, const int32_t[::1] codes) noexcept:
+        """Codes are about to become others, none of them greater."""
 
     def first_codes(self, int64_t n):
         """Of a space of pairs: one byte per code below ``n``, whether it is the first of a pair."""
@@ -168,7 +220,7 @@ cdef class KeySpace:
         return <int32_t>(self.n_codes - 1)
 
     cdef int _grow_codes(self, int64_t n) except -1 nogil:
-        """Room for ``n`` codes (the chain of vacant codes can never be longer)."""
+        """Room for ``n`` codes and no more (the chain of vacant codes can never be longer)."""
         cdef void *grown = realloc(self.vacant, n * sizeof(int32_t))
         if grown == NULL:
             out_of_memory(b"keys", n)
@@ -178,13 +230,14 @@ cdef class KeySpace:
 
     cdef int _grow_table(self, int64_t entries) except -1 nogil:
         cdef Entry *old = self.table
+        cdef Entry *grown
         cdef int64_t i, slots = self.wrap + 1, wanted = slots
         while wanted < entries:
             wanted *= 2
-        self.table = _new_table(wanted)
-        if self.table == NULL:
-            self.table = old
+        grown = _new_table(wanted)
+        if grown == NULL:
             out_of_memory(b"keys", wanted)
+        self.table = grown
         self.wrap = wanted - 1
         self.used = 0
         for i in range(slots):
@@ -234,6 +287,16 @@ cdef class BytesSpace(KeySpace):
         KeySpace.sweep(self, live)
         self._compact(live)
 
+    def renumber(self, const uint8_t[::1] live, int64_t classes=1):
+        self._compact(live)
+        return KeySpace.renumber(self, live, classes)
+
+    cdef void _move(self, const int32_t[::1] codes) noexcept:
+        cdef int64_t i
+        for i in range(codes.shape[0]):
+            if codes[i] >= 0:
+                self.start[codes[i]], self.stop[codes[i]] = self.start[i], self.stop[i]
+
     cdef int32_t add_bytes(self, const uint8_t *data, int64_t n) except -1 nogil:
         cdef int64_t key = <int64_t>hash_bytes(data, n)
         cdef Entry *entry = self._find_bytes(key, data, n)
@@ -255,7 +318,7 @@ cdef class BytesSpace(KeySpace):
         cdef int32_t code = self.table[at].code
         while code >= 0:
             if self.table[at].key == key and self.stop[code] - self.start[code] == n and (
-                memcmp(self.text + self.start[code], data, n) == 0
+                n == 0 or memcmp(self.text + self.start[code], data, n) == 0
             ):
                 break
             at = (at + 1) & self.wrap
@@ -272,7 +335,7 @@ cdef class BytesSpace(KeySpace):
                 out_of_memory(b"bytes of keys", room)
             self.text = <uint8_t *>grown
             self.text_room = room
-        memcpy(self.text + self.text_used, data, n)
+        copy_bytes(self.text + self.text_used, data, n)
         self.start[code] = self.text_used
         self.text_used += n
         self.stop[code] = self.text_used
@@ -307,7 +370,7 @@ cdef class BytesSpace(KeySpace):
             if live[code]:
                 begin = self.start[code]
                 n = self.stop[code] - begin
-                memcpy(self.text + self.text_used, old + begin, n)
+                copy_bytes(self.text + self.text_used, old + begin, n)
                 self.start[code] = self.text_used
                 self.text_used += n
                 self.stop[code] = self.text_used

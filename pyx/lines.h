@@ -139,8 +139,8 @@ static inline void line_put(Lines *all, int64_t code, int64_t time, int64_t row,
 ALWAYS_INLINE void lines_fetch(const Lines *all, int64_t n, const int32_t *code) {
     for (int64_t i = 0; i < n; i++) {
         if (code[i] >= all->n_lines) continue;
-        __builtin_prefetch(all->lines + code[i], 1);
-        if (all->value) __builtin_prefetch(all->value + code[i], 1);
+        FETCH_TO_WRITE(all->lines, code[i]);
+        if (all->value) FETCH_TO_WRITE(all->value, code[i]);
     }
 }
 

@@ -53,7 +53,6 @@ cdef class KeyLines(Index):
         self.all.older = &self.older.all
         self.serve = lines_serve
         self.binds = True
-        self.puts = True
         self.state = &self.all
         self.valued = False
         self.room = 0
@@ -78,15 +77,6 @@ cdef class KeyLines(Index):
         if self.all.memory != NULL:
             lines = array_bytes(lines_words(self.room, self.valued, self.all.exact != NULL))
         return <int64_t>lines + self.older.nbytes + 4 * self.n_lists
-
-    def insert(self, const int32_t[::1] codes, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows; a negative code is left out."""
-        if codes.shape[0]:
-            with nogil:
-                self.put(codes.shape[0], &codes[0], NULL, &times[0], &rows[0])
-
-    def expire(self, int64_t horizon):
-        self.forget(horizon)
 
     cdef void forget(self, int64_t horizon) noexcept:
         self.horizon = max(self.horizon, horizon)
@@ -116,10 +106,12 @@ cdef class KeyLines(Index):
         lines_fetch(&self.all, n, code)
 
     cdef int put(
-        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
+        """Add rows by code; those with a negative one are left out."""
         cdef LinesSpan span = lines_span(n, code, time, row, self.all.newest)
+        cdef const int64_t *own = value[0] if self.valued else NULL
         cdef int64_t i
         self.all.newest = span.newest
         if span.most < self.horizon:
@@ -136,9 +128,9 @@ cdef class KeyLines(Index):
             self._refit()
         i = 0
         while i < n:
-            i = lines_put_fast(&self.all, i, n, code, time, row, value, self.horizon)
+            i = lines_put_fast(&self.all, i, n, code, time, row, own, self.horizon)
             if i < n and code[i] >= 0:
-                self._put_one(code[i], time[i], row[i], value[i] if self.valued else 0)
+                self._put_one(code[i], time[i], row[i], own[i] if self.valued else 0)
             i += 1
         return 0
 
@@ -179,6 +171,7 @@ cdef class KeyLines(Index):
         self, int64_t code, int64_t time, int64_t row, int64_t value
     ) except -1 nogil:
         """Keep a row that still counts but has no place in its line."""
+        cdef const int64_t *values = &value
         cdef int32_t number
         if self.all.more[code] == 0:
             if self.n_vacant == 0:
@@ -186,7 +179,7 @@ cdef class KeyLines(Index):
             self.n_vacant -= 1
             self.all.more[code] = self.vacant[self.n_vacant] + 1
         number = <int32_t>(self.all.more[code] - 1)
-        return self.older.put(1, &number, &value, &time, &row)
+        return self.older.put(1, &number, &values, &time, &row)
 
     cdef int _new_list(self) except -1 nogil:
         cdef void *grown = NULL

@@ -48,7 +48,7 @@ static inline int64_t lists_begin(const List *list, const int64_t *time, int64_t
 
 ALWAYS_INLINE void lists_prefetch(const Lists *all, const Probe *probe, int64_t i) {
     if (i + LISTS_PREFETCH_HEAD < probe->n && probe->code[i + LISTS_PREFETCH_HEAD] >= 0)
-        __builtin_prefetch(all->lists + probe->code[i + LISTS_PREFETCH_HEAD]);
+        FETCH(all->lists, probe->code[i + LISTS_PREFETCH_HEAD]);
     if (i + LISTS_PREFETCH_BODY < probe->n && probe->code[i + LISTS_PREFETCH_BODY] >= 0) {
         const List *list = all->lists + probe->code[i + LISTS_PREFETCH_BODY];
         const int64_t *time = all->time + list->offset + list->hint;
@@ -63,11 +63,11 @@ ALWAYS_INLINE void lists_prefetch(const Lists *all, const Probe *probe, int64_t 
 /* Where the next rows of codes i + 16 and i + 8 will be written. */
 ALWAYS_INLINE void lists_prefetch_tail(const Lists *all, const int32_t *code, int64_t i, int64_t n) {
     if (i + 16 >= n) return;
-    if (code[i + 16] >= 0) __builtin_prefetch(all->lists + code[i + 16], 1);
+    if (code[i + 16] >= 0) FETCH_TO_WRITE(all->lists, code[i + 16]);
     if (code[i + 8] >= 0) {
         const List *list = all->lists + code[i + 8];
-        __builtin_prefetch(all->time + list->offset + list->length - 1, 1);
-        __builtin_prefetch(all->row + list->offset + list->length, 1);
+        FETCH_TO_WRITE(all->time, list->offset + list->length - 1);
+        FETCH_TO_WRITE(all->row, list->offset + list->length);
     }
 }
 
@@ -197,8 +197,8 @@ static inline void lists_load(Lists *all, int64_t n, const int32_t *code, const 
     }
     for (int64_t i = 0; i < n; i++) {
         if (i + LISTS_AHEAD < n && code[i + LISTS_AHEAD] >= 0) {
-            __builtin_prefetch(times + next[code[i + LISTS_AHEAD]], 1);
-            __builtin_prefetch(rows + next[code[i + LISTS_AHEAD]], 1);
+            FETCH_TO_WRITE(times, next[code[i + LISTS_AHEAD]]);
+            FETCH_TO_WRITE(rows, next[code[i + LISTS_AHEAD]]);
         }
         if (code[i] < 0) continue;
         int64_t slot = next[code[i]]++;

@@ -84,7 +84,7 @@ cdef class KeyLists(Index):
         self.horizon = max(self.horizon, horizon)
 
     cdef int put(
-        self, int64_t n, const int32_t *code, const int64_t *value, const int64_t *time,
+        self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
         cdef int64_t i, at, t
@@ -113,7 +113,7 @@ cdef class KeyLists(Index):
             times[at] = t
             rows[at] = row[i]
             if self.valued:
-                self._put_value(entry, at, value[i])
+                self._put_value(entry, at, value[0][i])
             entry.length += 1
         return 0
 

@@ -100,42 +100,52 @@ static inline double set_value(int measure, int64_t common, int64_t na, int64_t 
 #define WEIGHTS(at) ((const double *)(at) + 1)
 #define WEIGHTED_CODES(at, n) ((const int32_t *)(WEIGHTS(at) + (n)))
 #define PLACES(at, n) (WEIGHTED_CODES(at, n) + (n))
-#define MOST_PRODUCTS 64
+#define PLACES_AT_ONCE 4096
 
-typedef struct {
-    int32_t place;
-    double product;
-} Product;
+/* What is done with common item i of `a` and j of `b`, which are read once in the order of codes. */
+#define WITH_COMMON_ITEMS(a, b, what)                                                                \
+    for (int64_t i = 0, j = 0; i < (a).n && j < (b).n;) {                                            \
+        const int32_t x = WEIGHTED_CODES((a).at, (a).n)[i], y = WEIGHTED_CODES((b).at, (b).n)[j];    \
+        if (x == y) {                                                                                \
+            const int32_t place = PLACES((a).at, (a).n)[i];                                          \
+            const double product = WEIGHTS((a).at)[i] * WEIGHTS((b).at)[j];                          \
+            what                                                                                     \
+        }                                                                                            \
+        i += x <= y;                                                                                 \
+        j += y <= x;                                                                                 \
+    }
 
-static inline int by_place(const void *a, const void *b) {
-    int32_t x = ((const Product *)a)->place, y = ((const Product *)b)->place;
-    return (x > y) - (x < y);
+/* The sum of products in the order of their places up to `last`, so many places at a time. */
+static double product_by_place(Components a, Components b, int64_t last) {
+    double found[PLACES_AT_ONCE], sum = 0;
+    for (int64_t first = 0; first <= last; first += PLACES_AT_ONCE) {
+        const int64_t words = last - first < PLACES_AT_ONCE ? (last - first) / 64 + 1 : PLACES_AT_ONCE / 64;
+        uint64_t there[PLACES_AT_ONCE / 64];
+        memset(there, 0, (size_t)words * sizeof(uint64_t));
+        WITH_COMMON_ITEMS(a, b, {
+            const uint64_t at = (uint64_t)(place - first);
+            if (at < PLACES_AT_ONCE) {
+                found[at] = product;
+                there[at / 64] |= (uint64_t)1 << at % 64;
+            }
+        })
+        for (int64_t w = 0; w < words; w++)
+            for (uint64_t word = there[w]; word; word &= word - 1) sum += found[w * 64 + __builtin_ctzll(word)];
+    }
+    return sum;
 }
 
 /* The sum of products over the common items, in the order of the left row. */
 static double weighted_product(Components a, Components b) {
-    const int32_t *x = WEIGHTED_CODES(a.at, a.n), *y = WEIGHTED_CODES(b.at, b.n);
-    const int32_t *place = PLACES(a.at, a.n);
-    int64_t most = a.n < b.n ? a.n : b.n, i = 0, j = 0, n = 0;
-    Product few[MOST_PRODUCTS];
-    Product *found = most <= MOST_PRODUCTS ? few : malloc(most * sizeof(Product));
     double sum = 0;
-    int sorted = 1;
-    if (!found) return NAN;
-    while (i < a.n && j < b.n) {
-        if (x[i] < y[j]) i++;
-        else if (x[i] > y[j]) j++;
-        else {
-            found[n].place = place[i];
-            found[n].product = WEIGHTS(a.at)[i] * WEIGHTS(b.at)[j];
-            sorted &= n == 0 || found[n - 1].place < found[n].place;
-            n++, i++, j++;
-        }
-    }
-    if (!sorted) qsort(found, n, sizeof(Product), by_place);
-    for (i = 0; i < n; i++) sum += found[i].product;
-    if (found != few) free(found);
-    return sum;
+    int32_t last = -1;
+    int in_order = 1;
+    WITH_COMMON_ITEMS(a, b, {
+        sum += product;
+        in_order &= place > last;
+        last = place > last ? place : last;
+    })
+    return in_order ? sum : product_by_place(a, b, last);
 }
 
 /* A norm is 0 without the sum being 0 where squares are too small for a double. */

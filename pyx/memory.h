@@ -6,10 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
+#include <malloc.h>
 #include <sys/mman.h>
 #endif
 
 #define HUGE_PAGE ((size_t)1 << 21)
+
+/* As memcpy and memmove, which want to know where even if there is nothing. */
+static inline void copy_bytes(void *to, const void *from, size_t bytes) {
+    if (bytes) memcpy(to, from, bytes);
+}
+
+static inline void move_bytes(void *to, const void *from, size_t bytes) {
+    if (bytes) memmove(to, from, bytes);
+}
 
 /* What new_array(n) takes: whole huge pages, if nearly as much as one is asked for. */
 static inline size_t array_bytes(int64_t n) {
@@ -28,12 +38,19 @@ static inline int64_t *new_array(int64_t n) {
     return array;
 }
 
+/* Give what was freed back to the system, from wherever it lies. */
+static inline void give_back(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 /* A larger array with the first `used` elements of the old one, which is freed; NULL: no memory, and
  * the old one stays. */
 static inline int64_t *grown_array(int64_t *old, int64_t used, int64_t n) {
     int64_t *array = new_array(n);
     if (!array) return NULL;
-    if (old) memcpy(array, old, (size_t)used * sizeof(int64_t));
+    copy_bytes(array, old, (size_t)used * sizeof(int64_t));
     free(old);
     return array;
 }

@@ -25,6 +25,7 @@ cdef class Output:
     cdef int _grow(self, int64_t rows) except -1
     cdef int _set_room(self) except -1
     cpdef list finish(self)
+    cdef list peek(self)
     cdef object _copied(self, int k)
     cdef object _pooled(self, int k)
     cdef dict finish_named(self, tuple names)
@@ -32,6 +33,7 @@ cdef class Output:
 
 cdef class Runner:
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil
+    cdef int run_some(self, int64_t n, const int64_t *row, Output out) except -1 nogil
     cdef bint runs_in_blocks(self) noexcept nogil
     cdef bint takes_codes(self) noexcept nogil
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil

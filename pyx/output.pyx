@@ -23,6 +23,8 @@ cdef extern from "pages.h" nogil:
 
 cdef extern from "memory.h" nogil:
     int64_t *new_array(int64_t n)
+    void give_back()
+    void copy_bytes(void *to, const void *source, size_t bytes)
 
 
 cnp.import_array()
@@ -47,7 +49,9 @@ memset(kept_room, 0, sizeof(kept_room))
 
 
 def release():
-    """Give the memory that is kept for the next results back to the system; how many bytes."""
+    """Give the memory that is kept for the next results, and all that was freed, back to the
+    system; how many bytes were kept.
+    """
     cdef int64_t bytes = spare_release(&spare)
     cdef int k
     for k in range(MOST_KEPT):
@@ -55,6 +59,8 @@ def release():
         free(kept[k])
         kept[k] = NULL
         kept_room[k] = 0
+    with nogil:
+        give_back()
     return bytes
 
 
@@ -177,6 +183,12 @@ cdef class Output:
         self.used = 0
         return arrays
 
+    cdef list peek(self):
+        """One array per column over the memory that it lies in now."""
+        if self.used == 0:
+            return [nothing] * self.n_columns
+        return [_array_of(self, self.used, self.column[k]) for k in range(self.n_columns)]
+
     cdef dict finish_named(self, tuple names):
         """The same as a dictionary."""
         cdef dict found = {}
@@ -196,7 +208,7 @@ cdef class Output:
         """An array of its own with the rows of one column."""
         cdef cnp.npy_intp length = self.used
         cdef object array = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT64)
-        memcpy(cnp.PyArray_DATA(array), self.column[k], self.used * sizeof(int64_t))
+        copy_bytes(cnp.PyArray_DATA(array), self.column[k], self.used * sizeof(int64_t))
         return array
 
     cdef object _pooled(self, int k):
@@ -277,10 +289,13 @@ cdef class Output:
         cdef int64_t most = max(2 * self.room, FIRST_ROWS)
         cdef int k
         rows = max(rows, min(most, self.room + ROWS_OF_A_PIECE // 2)) + SLACK
+        cdef bint grown = True
         for k in range(self.n_columns):
-            if block_grow(&self.block[k], rows * sizeof(int64_t), &spare) == 0:
-                out_of_memory(b"results", rows)
-        return self._set_room()
+            grown = grown and block_grow(&self.block[k], rows * sizeof(int64_t), &spare)
+        self._set_room()  # columns that have grown lie elsewhere now
+        if not grown:
+            out_of_memory(b"results", rows)
+        return 0
 
     cdef int _set_room(self) except -1:
         cdef int k
@@ -296,6 +311,11 @@ cdef class Runner:
     """Something that knows the results that rows of a stream complete."""
 
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
+        with gil:
+            raise NotImplementedError(f"{type(self).__name__} does not run")
+
+    cdef int run_some(self, int64_t n, const int64_t *row, Output out) except -1 nogil:
+        """The same for any rows of the stream."""
         with gil:
             raise NotImplementedError(f"{type(self).__name__} does not run")
 

@@ -13,7 +13,10 @@ from windjoin.pyx.output import Output, Runner
 @disjoint_base
 class Pipeline(Runner):
     on_pulse: Callable[[int], object] | None
-    stopped: bool
+    wary: bool
+    on_raised: Callable[[dict[int, NDArray[np.int64]]], object] | None
+    @property
+    def raised(self) -> bool: ...
     def __new__(cls, stream: int, time: ColumnView, window: int, block: int) -> Self: ...
     @property
     def started(self) -> int: ...
@@ -42,11 +45,6 @@ class Pipeline(Runner):
         lasts: NDArray[np.int64],  # const int64_t[::1], starts[i] <= lasts[i] < starts[i + 1]
     ) -> None: ...
     def run_range(self, first: int, last: int, out: Output) -> None: ...  # int64_t
-    def run_rows(
-        self,
-        rows: NDArray[np.int64],  # const int64_t[::1]
-        out: Output,
-    ) -> None: ...
     def run_partials(
         self,
         rows: Sequence[NDArray[np.int64]],  # const int64_t[::1], one per bound stream

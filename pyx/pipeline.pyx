@@ -7,6 +7,8 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+import numpy as np
+
 from windjoin.pyx.column cimport ColumnView
 from windjoin.pyx.filters cimport (
     MOST_OPERANDS, Comparison, Filters, Partials, gather_operand, set_comparison, take_rows,
@@ -54,6 +56,7 @@ cdef struct Hop:
     int64_t *asked_until  # those of an index that waits
     const int64_t *waiting_from
     void *index
+    int64_t *raised  # of an index that calls a function
     int n_ranges
     int range_value[MOST_CONDITIONS]  # which value of the index it bounds
     Comparison range[MOST_CONDITIONS]
@@ -120,6 +123,10 @@ cdef class Pipeline(Runner):
     cdef bint numbered
     cdef dict _voids  # by hop, the stretches that its candidates must not lie in
     cdef Filters filters  # of the hops
+    cdef bint calls  # functions of the user's, or back into Python
+    cdef readonly bint raised  # one of those has, for a pair that some condition let pass
+    cdef public bint wary  # look at results although none has here: elsewhere one may have
+    cdef public object on_raised  # called with results to look at, row numbers by stream
     cdef Pulse pulse
     cdef Output out
 
@@ -197,6 +204,7 @@ cdef class Pipeline(Runner):
         hop.aim = index.aim
         hop.binds = index.binds
         hop.index = index.state
+        hop.raised = index.raised
         if index.waits:
             hop.asked_until = &index.asked_until
             hop.waiting_from = &index.waiting_from
@@ -224,6 +232,8 @@ cdef class Pipeline(Runner):
         hop.n_filters = len(filters)
         for one in filters:
             self.filters.add(stream, one)
+            self.calls = self.calls or one[0] in ("function", "callback")
+        self.calls = self.calls or hop.raised != NULL
         hop.lo = <int64_t *>_room(self.block, 8)
         hop.hi = <int64_t *>_room(self.block, 8)
         values = hop.range_value[hop.n_ranges - 1] + 1 if hop.n_ranges else 0
@@ -250,15 +260,6 @@ cdef class Pipeline(Runner):
     @on_pulse.setter
     def on_pulse(self, call):
         self.pulse.on_pulse = call
-
-    @property
-    def stopped(self):
-        """Whether the run is to end with an error as soon as it looks up."""
-        return self.pulse.stopped
-
-    @stopped.setter
-    def stopped(self, bint stopped):
-        self.pulse.stopped = stopped
 
     @property
     def started(self):
@@ -320,16 +321,17 @@ cdef class Pipeline(Runner):
         cdef uint64_t mask = <uint64_t>self.time.column.mask
         return (<uint64_t>first & mask) + <uint64_t>self.start.n - 1 <= mask
 
-    def run_rows(self, const int64_t[::1] rows, Output out):
-        """The same for any rows of the start stream."""
+    cdef int run_some(self, int64_t n, const int64_t *row, Output out) except -1 nogil:
         cdef int64_t at = 0
-        self.out = out
-        with nogil:
-            while at < rows.shape[0]:
-                self.start.n = min(self.block, rows.shape[0] - at)
-                memcpy(self.start.row[self.stream], &rows[at], self.start.n * sizeof(int64_t))
-                self._run()
-                at += self.start.n
+        if <void *>self.out != <void *>out:
+            with gil:
+                self.out = out
+        while at < n:
+            self.start.n = min(self.block, n - at)
+            memcpy(self.start.row[self.stream], row + at, self.start.n * sizeof(int64_t))
+            self._run()
+            at += self.start.n
+        return 0
 
     def avoid(self, int hop, starts, lasts):
         """From now on a hop finds no row with a time in ``start .. last``; in order and apart."""
@@ -464,7 +466,7 @@ cdef class Pipeline(Runner):
             probe.n = few
             probe.code = code + at
             memset(&cursor, 0, sizeof(Cursor))
-            while not self._serve_output(hop, &self.start, &probe, &cursor):
+            while self._serve_output(hop, &self.start, &probe, &cursor) == 0:
                 self.pulse.look_up()
             at += few
             hop.asked += few
@@ -483,20 +485,62 @@ cdef class Pipeline(Runner):
         return self._hop_on()
 
     cdef int _hop_on(self) except -1 nogil:
+        if self.calls:
+            self._forget_raised()
         self._hop(0, &self.start)
+        if self.calls:
+            self.raised = self.raised or self._any_raised()
         self.pulse.started += self.start.n
+        return 0
+
+    cdef void _forget_raised(self) noexcept nogil:
+        """Of the block before: all its results have been looked at."""
+        cdef int h
+        self.filters.raised = 0
+        for h in range(self.n_hops):
+            if self.hops[h].raised != NULL:
+                self.hops[h].raised[0] = 0
+
+    cdef bint _any_raised(self) noexcept nogil:
+        cdef int h
+        for h in range(self.n_hops):
+            if self.hops[h].raised != NULL and self.hops[h].raised[0]:
+                return True
+        return self.filters.raised != 0
+
+    cdef int _look_at_results(self, int64_t n) except -1 nogil:
+        """A function that raised let its pair pass: that counts if the pair is in a result.
+
+        Of the output's next ``n``, if need be.
+        """
+        if n and (self.wary or self._any_raised()):
+            with gil:
+                self._show_results(n)
+        return 0
+
+    cdef int _show_results(self, int64_t n) except -1:
+        cdef int64_t[::1] view
+        cdef int s, h
+        if self.on_raised is None:
+            return 0
+        rows = {}
+        for s in [*self._bound, *[self.hops[h].stream for h in range(self.n_hops)]]:
+            rows[s] = np.empty(n, np.int64)
+            view = rows[s]
+            memcpy(&view[0], self.out.column[s] + self.out.used, n * sizeof(int64_t))
+        self.on_raised(rows)
         return 0
 
     cdef int _hop(self, int number, Partials *block) except -1 nogil:
         cdef Hop *hop = self.hops + number
         cdef Cursor cursor
         cdef Probe probe
-        cdef bint done = False
+        cdef int done = 0
         memset(&cursor, 0, sizeof(Cursor))
         self._ask(hop, block, &probe)
         if hop.asked_until != NULL:
             self._reach(number, block.n)
-        while not done:
+        while done == 0:
             if number + 1 == self.n_hops and hop.n_filters == 0 and hop.n_voids == 0:
                 done = self._serve_output(hop, block, &probe, &cursor)
             else:
@@ -509,7 +553,7 @@ cdef class Pipeline(Runner):
     ) except -1 nogil:
         """Of a last hop whose index decides: candidates are results, written where they stay."""
         cdef Pairs pairs = hop.pairs
-        cdef bint done
+        cdef int done
         self.out.reserve(self.block)
         pairs.n = 0
         pairs.row = self.out.column[hop.stream] + self.out.used
@@ -517,10 +561,14 @@ cdef class Pipeline(Runner):
             pairs.bound = self.out.column[self.stream] + self.out.used
             probe.bound = block.row[self.stream]
         done = hop.serve(hop.index, probe, cursor, &pairs)
+        if done < 0:
+            out_of_memory(b"answers", probe.n)
         hop.proposed += pairs.n
         hop.kept += pairs.n
         if pairs.bound == NULL:
             self._emit_bound(block, &pairs)
+        if self.calls or self.wary:
+            self._look_at_results(pairs.n)
         self._take_results(pairs.n)
         return done
 
@@ -529,9 +577,11 @@ cdef class Pipeline(Runner):
     ) except -1 nogil:
         """Of any other hop: candidates are filtered, then carried on or emitted."""
         cdef Hop *hop = self.hops + number
-        cdef bint done
+        cdef int done
         hop.pairs.n = 0
         done = hop.serve(hop.index, probe, cursor, &hop.pairs)
+        if done < 0:
+            out_of_memory(b"answers", probe.n)
         hop.proposed += hop.pairs.n
         if hop.n_voids:
             keep_outside(hop.time, hop.void_start, hop.void_last, hop.n_voids, &hop.pairs)
@@ -547,6 +597,8 @@ cdef class Pipeline(Runner):
                 self.out.column[hop.stream] + self.out.used,
                 hop.pairs.row, hop.pairs.n * sizeof(int64_t),
             )
+            if self.calls or self.wary:
+                self._look_at_results(hop.pairs.n)
             self._take_results(hop.pairs.n)
         elif hop.pairs.n:
             self._extend(number, block)

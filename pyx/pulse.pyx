@@ -1,24 +1,56 @@
-"""What a long run that holds no GIL still has to hear of: Ctrl-C, a stop, a progress bar."""
+"""What long work that holds no GIL still has to hear of: Ctrl-C, a stop, a progress bar.
+
+A thread of a crew hears of the crew's stop, any other of signals.
+"""
 from cpython.exc cimport PyErr_CheckSignals
 
 cdef extern from "clock.h" nogil:
     const int64_t PULSE_NANOSECONDS
     int64_t clock_nanoseconds()
 
+cdef extern from "pulse.h" nogil:
+    int64_t *pulse_due()
+    void pulse_obey(const int *stopped)
+    bint pulse_obeys()
+    bint pulse_is_stopped()
+
+
+cdef void obey(const int *stopped) noexcept:
+    """This thread ends when that becomes true; NULL: it hears of signals again."""
+    pulse_obey(stopped)
+
+
+cdef int hear() except -1 nogil:
+    """Let what has come in the meantime have its moment."""
+    if pulse_is_stopped():
+        with gil:
+            raise KeyboardInterrupt("the join was stopped")
+    if not pulse_obeys():
+        with gil:
+            PyErr_CheckSignals()
+    return 0
+
+
+cdef int look_up() except -1 nogil:
+    """The same now and then; as cheap as reading a clock, and called between blocks of work."""
+    cdef int64_t now = clock_nanoseconds()
+    if now < pulse_due()[0]:
+        return 0
+    pulse_due()[0] = now + PULSE_NANOSECONDS
+    return hear()
+
 
 cdef class Pulse:
-    """One for all that takes part in a run, so that they look up no more often than one would."""
+    """The same for all that takes part in a run, with its progress."""
 
     cdef int look_up(self) except -1 nogil:
-        """Now and then, let Ctrl-C, a stop and a progress bar have their moment."""
         cdef int64_t now = clock_nanoseconds()
         if now < self.next:
             return 0
         self.next = now + PULSE_NANOSECONDS
-        with gil:
-            PyErr_CheckSignals()
-            if self.stopped:
-                raise KeyboardInterrupt("the join was stopped")
-            if self.on_pulse is not None:
-                self.on_pulse(self.started)
+        hear()
+        if self.on_pulse is not None:
+            with gil:
+                if self.on_pulse is not None:
+                    self.on_pulse(self.started)
         return 0

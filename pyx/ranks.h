@@ -167,9 +167,9 @@ static inline void ranks_aim(void *state, int64_t m, int64_t *lo, int64_t *hi) {
 /* Let the list of one of the n probes to come be fetched, and the rows of an earlier one, whose list has
  * come by now; fetching what code -1 would have does no harm. */
 ALWAYS_INLINE void ranks_fetch(const Ranks *all, const int32_t *code, int64_t n) {
-    if (2 * RANKS_AHEAD < n) __builtin_prefetch(all->lists + code[2 * RANKS_AHEAD], 1);
+    if (2 * RANKS_AHEAD < n) FETCH_TO_WRITE(all->lists, code[2 * RANKS_AHEAD]);
     if (RANKS_AHEAD < n && code[RANKS_AHEAD] >= 0)
-        __builtin_prefetch(all->row + all->lists[code[RANKS_AHEAD]].hint);
+        FETCH(all->row, all->lists[code[RANKS_AHEAD]].hint);
 }
 
 /* WINDOW looks at WIDTH rows from `at` on: how many lie before lo, and how many before hi.
@@ -362,7 +362,7 @@ static inline void ranks_load(Ranks *all, const int32_t *code) {
     }
     for (int64_t i = n - 1; i >= 0; i--) {
         if (i >= RANKS_AHEAD && code[i - RANKS_AHEAD] >= 0)
-            __builtin_prefetch(all->row + all->lists[code[i - RANKS_AHEAD]].hint - 1, 1);
+            FETCH_TO_WRITE(all->row, all->lists[code[i - RANKS_AHEAD]].hint - 1);
         if (code[i] >= 0) all->row[--all->lists[code[i]].hint] = (int32_t)i;
     }
     memset(all->row + offset, 0, RANKS_SLACK * sizeof(int32_t));

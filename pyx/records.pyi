@@ -34,3 +34,11 @@ def mark_codes(
     weighted: bool,
     live: NDArray[np.uint8],  # uint8_t[::1], by code, written
 ) -> None: ...
+def renumber_codes(
+    starts: ColumnView,
+    lengths: ColumnView,
+    head: int,  # int64_t
+    tail: int,  # int64_t
+    weighted: bool,
+    renumbered: NDArray[np.int32],  # const int32_t[::1], by code
+) -> None: ...

@@ -146,3 +146,22 @@ def mark_codes(
             codes += 2 * (n + 1)
         for i in range(n):
             live[codes[i]] = 1
+
+
+def renumber_codes(
+    ColumnView starts, ColumnView lengths, int64_t head, int64_t tail, bint weighted,
+    const int32_t[::1] renumbered,
+):
+    """Replace every code that rows [head, tail) have by what ``renumbered`` has for it.
+
+    Codes stay in order if those are.
+    """
+    cdef int64_t row, i, n
+    cdef int32_t *codes
+    for row in range(head, tail):
+        n = (<const int32_t *>lengths.column.data)[row & lengths.column.mask]
+        codes = <int32_t *>(<const int64_t *>starts.column.data)[row & starts.column.mask]
+        if weighted:
+            codes += 2 * (n + 1)
+        for i in range(n):
+            codes[i] = renumbered[codes[i]]

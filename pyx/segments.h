@@ -53,7 +53,7 @@ static inline int64_t sum_limit(const Measure *m, int64_t n) {
     case HAMMING_BITS: t *= 128; break;
     default: break;
     }
-    int64_t limit = t < 0 ? -1 : t >= most ? (int64_t)most : (int64_t)t + 1;
+    int64_t limit = t < 0 ? -1 : t < most ? (int64_t)t + 1 : (int64_t)most; /* 0 bytes times infinity is NaN */
     if (decided_by_sum(m)) /* then it is the greatest that does pass */
         while (limit >= 0 && !passes(m, m->measure == BYTES_L1 ? (double)limit : (double)limit / (double)n))
             limit--;
@@ -241,9 +241,10 @@ static inline void fill_together(Segments *s, Part *part, int64_t from, int64_t 
     }
 }
 
-static void segments_fill(void *index, Part *p) {
+static int segments_fill(void *index, Part *p) {
     for (int64_t from = p->filled; from < p->n_answers; from += MOST_TOGETHER)
         fill_together(index, p, from, p->n_answers - from < MOST_TOGETHER ? p->n_answers - from : MOST_TOGETHER);
+    return 1;
 }
 
 static int segments_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {

@@ -60,15 +60,19 @@ cdef class ByteSegments(RowIndex):
         self.least_room = 16
 
     def __dealloc__(self):
+        self._free_room()
+        cut_free(&self.all.cut)
+
+    cdef void _free_room(self) noexcept:
         free(self.all.means)
         free(self.all.asking)
-        cut_free(&self.all.cut)
 
     @staticmethod
     def load(records, const int64_t[::1] times, int64_t first=0):
         """Index of rows first, first + 1, ... in time order."""
         self = ByteSegments()
-        self.insert(records, times, np.arange(first, first + len(times)))
+        start, length = records
+        self.insert((length, [start]), times, np.arange(first, first + len(times)))
         return self
 
     @property
@@ -88,6 +92,7 @@ cdef class ByteSegments(RowIndex):
         self.size = self._longest(few, width)
         self._shape(width, self.size)
         self.row_bytes = self.all.cut.stride
+        self._free_room()  # of a beginning that found no memory
         self.all.means = <uint8_t *>calloc(MOST_TOGETHER, self.row_bytes + 1)
         self.all.asking = <Asking *>aligned_alloc(64, MOST_TOGETHER * sizeof(Asking))
         if self.all.means == NULL or self.all.asking == NULL:

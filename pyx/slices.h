@@ -24,16 +24,18 @@ typedef struct {
 } Slice;
 
 /* A user's function over n rows: bound operands, then the row's own, column k from k * stride on; as
- * integers and as doubles, whichever an operand is. */
-typedef void (*Scan)(int64_t n, int64_t stride, const void *bound_ints, const void *bound_reals,
-                     const void *own_ints, const void *own_reals, uint8_t *passed);
+ * integers and as doubles, whichever an operand is.  Rows for which it raises pass; returns whether
+ * there are any. */
+typedef int64_t (*Scan)(int64_t n, int64_t stride, const void *bound_ints, const void *bound_reals,
+                        const void *own_ints, const void *own_reals, uint8_t *passed);
 
 typedef struct {
     Slice *slices;
     int64_t first, last; /* live ones: [first, last) */
     int64_t hint;
-    Scan function; /* NULL: no function */
-    int bound;     /* operands that partial results bring, as Probe.from */
+    Scan function;  /* NULL: no function */
+    int bound;      /* operands that partial results bring, as Probe.from */
+    int64_t raised; /* not 0: the function did, for a row that was looked at */
 } Slices;
 
 /* First slice that may hold a row with time >= lo. */
@@ -255,8 +257,8 @@ static int slices_scan(void *index, const Probe *probe, Cursor *cursor, Pairs *o
             for (at = cursor->position ? cursor->position - 1 : slice->at; at < slice->stop;
                  at += SCAN_ROWS) {
                 int64_t n = smaller(slice->stop - at, SCAN_ROWS);
-                all->function(n, slice->capacity + SLACK, bound, bound, slice->operand + at,
-                              slice->operand + at, passed);
+                all->raised |= all->function(n, slice->capacity + SLACK, bound, bound,
+                                             slice->operand + at, slice->operand + at, passed);
                 memset(passed + n, 0, 64);
                 int64_t full = slices_passed(slice, probe, i, at, n, passed, out);
                 if (full < 0 && ++calls < SCAN_CALLS) continue;

@@ -32,11 +32,4 @@ class TimeSlices(Index):
         bound: int,
         first: int = 0,  # int64_t
     ) -> TimeSlices: ...
-    def insert(
-        self,
-        # const int64_t[::1]; None: a scan; a list of them for a function
-        values: NDArray[np.int64] | Sequence[NDArray[np.int64]] | None,
-        times: NDArray[np.int64],  # const int64_t[::1]
-        rows: NDArray[np.int64],  # const int64_t[::1]
-    ) -> None: ...
     def sweep(self) -> None: ...

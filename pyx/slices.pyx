@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.inequality``, ``kernels.scan`` and ``kernels.calls``.
 """
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
 
@@ -22,7 +22,7 @@ cdef extern from "slices.h" nogil:
         int64_t *value
         int64_t *operand
         int ordered
-    ctypedef void (*Scan)(
+    ctypedef int64_t (*Scan)(
         int64_t n, int64_t stride, const void *bound_ints, const void *bound_reals,
         const void *own_ints, const void *own_reals, uint8_t *passed
     ) noexcept
@@ -33,6 +33,7 @@ cdef extern from "slices.h" nogil:
         int64_t hint
         Scan function
         int bound
+        int64_t raised
     int slices_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
     int slices_scan(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
     void slices_sort(Slice *slice, int64_t *spare)
@@ -69,6 +70,7 @@ cdef class TimeSlices(Index):
         self.all.function = <Scan>function
         self.all.bound = bound
         self.serve = slices_scan if function else slices_serve
+        self.raised = &self.all.raised if function else NULL
         self.state = &self.all
 
     def __dealloc__(self):
@@ -89,7 +91,7 @@ cdef class TimeSlices(Index):
                 piece = self._append_slice(begin)
                 self._need_rows(piece, min(rows_per_slice, n - begin))
                 for i in range(begin, min(begin + rows_per_slice, n)):
-                    self._put(piece, times[i], first + i, keys[i] if self.values else 0)
+                    self._put_one(piece, times[i], first + i, keys[i] if self.values else 0)
                 self._sort(piece)
                 begin += rows_per_slice
         return self
@@ -109,7 +111,7 @@ cdef class TimeSlices(Index):
             piece = self._append_slice(begin)
             self._need_rows(piece, length)
             for i in range(begin, begin + length):
-                self._put(piece, times[i], first + i, 0)
+                self._put_one(piece, times[i], first + i, 0)
             for k in range(self.operands):
                 column = columns[k]
                 memcpy(piece.operand + k * (length + SLACK), &column[begin], 8 * length)
@@ -121,34 +123,26 @@ cdef class TimeSlices(Index):
         per_row = 16 + 8 * self.operands + (8 if self.values else 0)
         return self.room * <int64_t>sizeof(Slice) + self.rows_room * per_row
 
-    def insert(self, values, const int64_t[::1] times, const int64_t[::1] rows):
-        """Add rows, mostly in time order.
-
-        values: sortable int64; None in a scan; a list of columns if a function takes any
-        """
-        cdef const int64_t[::1] keys = None if self.operands else values
-        cdef const int64_t[::1] column
-        cdef const int64_t *operand[MOST_OPERANDS]
+    cdef int put(
+        self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
+        const int64_t *row,
+    ) except -1 nogil:
+        """Add rows by a sortable value, by what a function takes, or by nothing in a scan."""
         cdef int64_t i
         cdef int k
         cdef Slice *piece
-        if times.shape[0] == 0:
-            return
-        for k in range(self.operands):
-            column = values[k]
-            operand[k] = &column[0]
-        with nogil:
-            for i in range(times.shape[0]):
-                piece = self._slice_of(times[i])
-                if piece.length == piece.capacity:
-                    self._need_rows(piece, max(16, 2 * piece.capacity))
-                for k in range(self.operands):
-                    piece.operand[k * (piece.capacity + SLACK) + piece.length] = operand[k][i]
-                self._put(piece, times[i], rows[i], keys[i] if self.values else 0)
-                if self.values and piece.length - piece.sorted > max(SORT_AT, piece.sorted >> 1):
-                    self._sort(piece)
+        for i in range(n):
+            piece = self._slice_of(time[i])
+            if piece.length == piece.capacity:
+                self._need_rows(piece, max(16, 2 * piece.capacity))
+            for k in range(self.operands):
+                piece.operand[k * (piece.capacity + SLACK) + piece.length] = value[k][i]
+            self._put_one(piece, time[i], row[i], value[0][i] if self.values else 0)
+            if self.values and piece.length - piece.sorted > max(SORT_AT, piece.sorted >> 1):
+                self._sort(piece)
+        return 0
 
-    def expire(self, int64_t horizon):
+    cdef void forget(self, int64_t horizon) noexcept:
         """Drop the slices that lie wholly before ``horizon``."""
         cdef Slices *all = &self.all
         while all.first < all.last and all.slices[all.first].latest < horizon:
@@ -159,7 +153,7 @@ cdef class TimeSlices(Index):
     def sweep(self):
         """Nothing is left to do: slices go as they expire."""
 
-    cdef void _put(self, Slice *piece, int64_t time, int64_t row, int64_t value) noexcept nogil:
+    cdef void _put_one(self, Slice *piece, int64_t time, int64_t row, int64_t value) noexcept nogil:
         piece.time[piece.length] = time
         piece.row[piece.length] = row
         if self.values:

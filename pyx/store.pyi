@@ -1,15 +1,23 @@
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 @disjoint_base
 class Clock:
     newest: int
     promised: int
+    silenced: int
     lateness: int
     def __init__(self, lateness: int = 0) -> None: ...
     @property
     def watermark(self) -> int: ...
+    def judge(
+        self,
+        times: NDArray[np.int64],  # const int64_t[::1]
+        bad: NDArray[np.uint8] | None,  # const uint8_t[::1]
+    ) -> tuple[int, bool, NDArray[np.bool_] | None, int]: ...
 
 @disjoint_base
 class Counts:
@@ -25,11 +33,24 @@ class Extent:
     horizon: int
     @property
     def most(self) -> int: ...
-    def note(self) -> None: ...
+    def settle(self) -> None: ...
     def copy(self) -> Extent: ...
 
 @disjoint_base
+class Taker:
+    def __init__(self, index: Any, source: Any, spaces: Any) -> None: ...
+
+@disjoint_base
 class Store:
-    @property
-    def whole(self) -> bool: ...
     def __init__(self, window: Any, counts: Counts, spaces: Any) -> None: ...
+    def append(
+        self,
+        time: NDArray[np.int64],
+        columns: list[Any],  # int64 or float64 arrays
+        codes: list[NDArray[np.int32]],
+        records: list[Any],  # (starts, lengths, content)
+        numbers: NDArray[np.int64],
+    ) -> None: ...
+    def forget(self, horizon: int) -> int: ...
+
+def forget(stores: list[Store], clocks: list[Clock]) -> int: ...

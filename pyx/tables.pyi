@@ -10,7 +10,16 @@ class Borrowed: ...
 
 @disjoint_base
 class Reader:
-    # (number, dtype, width) of each column; width: 0 numbers, -1 lists of them, else vectors
-    def __new__(cls, columns: Iterable[tuple[int, np.dtype[Any], int]]) -> Self: ...
-    # an array of every column of numbers, (offsets, values) of the others
-    def read(self, table: Any) -> list[NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]] | None: ...
+    # (number, form, size, dtype) of each column
+    def __new__(cls, columns: Iterable[tuple[int, str, int, np.dtype[Any]]]) -> Self: ...
+    # an array of every column of numbers, (offsets, values) of the others; the two masks
+    def read(
+        self, table: Any
+    ) -> (
+        tuple[
+            list[NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]],
+            NDArray[np.bool_] | None,
+            NDArray[np.bool_] | None,
+        ]
+        | None
+    ): ...

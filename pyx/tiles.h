@@ -277,13 +277,14 @@ static inline void gather_pack(Tiles *t, const Part *part, int64_t from, Pack *p
     }
 }
 
-static void tiles_fill(void *index, Part *part) {
+static int tiles_fill(void *index, Part *part) {
     Tiles *t = index;
     Pack pack;
     for (int64_t from = part->filled; from < part->n_answers; from += pack.n) {
         gather_pack(t, part, from, &pack);
         for (int64_t b = pack.first_block; b < pack.stop_block; b++) tile_block(t, part, b, from, &pack);
     }
+    return 1;
 }
 
 static int tiles_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {

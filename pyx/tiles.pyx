@@ -63,6 +63,9 @@ cdef class VectorTiles(RowIndex):
         self.least_room = 32
 
     def __dealloc__(self):
+        self._free_room()
+
+    cdef void _free_room(self) noexcept:
         free(self.all.centre)
         free(self.all.pack)
         free(self.all.rows)
@@ -72,7 +75,8 @@ cdef class VectorTiles(RowIndex):
     def load(measure, bint doubles, records, const int64_t[::1] times, int64_t first=0):
         """Index of rows first, first + 1, ... in time order."""
         self = VectorTiles(measure, doubles)
-        self.insert(records, times, np.arange(first, first + len(times)))
+        start, length = records
+        self.insert((length, [start]), times, np.arange(first, first + len(times)))
         return self
 
     cdef int begin(
@@ -81,14 +85,16 @@ cdef class VectorTiles(RowIndex):
         """The first rows say how long vectors are, and about where they lie."""
         cdef int64_t n = start.shape[0], step = max(n // SAMPLE, 1), i, k, used = 0
         cdef const void *at
-        self.all.width = width
-        self.all.quads = quads_of(width) if holds_bytes(self.all.measure, width) else 0
+        cdef int64_t quads = quads_of(width) if holds_bytes(self.all.measure, width) else 0
+        self._free_room()  # of a beginning that found no memory
         self.all.centre = <double *>calloc(width + 1, sizeof(double))
         self.all.pack = <float *>malloc((width + 1) * MOST_PACK * sizeof(float))
         self.all.rows = <float *>malloc((width + 1) * MOST_PACK * sizeof(float))
-        self.all.coarse.bytes = <int8_t *>malloc((self.all.quads + 1) * 4 * MOST_PACK)
+        self.all.coarse.bytes = <int8_t *>malloc((quads + 1) * 4 * MOST_PACK)
         if not (self.all.centre and self.all.pack and self.all.rows and self.all.coarse.bytes):
             out_of_memory(b"components of a vector", width)
+        self.all.width = width
+        self.all.quads = quads
         self.row_bytes = (width + self.all.quads) * sizeof(float)
         self.all.error = 1.05 * (width + 16) * UNIT
         self.held += (width + 1) * (8 + 8 * MOST_PACK) + self.all.quads * 4 * MOST_PACK

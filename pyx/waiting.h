@@ -24,6 +24,7 @@ static inline int waiting_follow(const Waiting *all, const int64_t *time, int64_
 static inline int waiting_add(Waiting *all, int64_t n, const int64_t *value, const int64_t *time,
                               const int64_t *row) {
     int64_t used = all->tail - all->head;
+    if (!n) return 1;
     if (all->tail + n > all->room) {
         int64_t room = 2 * (used + n) > all->room ? 2 * (used + n) : all->room;
         int64_t *fresh = new_array(3 * room);

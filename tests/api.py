@@ -70,7 +70,7 @@ def open_session(session_case: SessionCase, *, with_schemas: bool = True) -> Any
 
     lateness = eval(session_case.lateness_source, {"datetime": datetime})
     given = schemas(session_case.case) if with_schemas else None
-    return build(session_case.case).open(schemas=given, lateness=lateness)
+    return build(session_case.case).open(schemas=given, lateness=lateness, on_late="keep")
 
 
 def rejected_rows(session: Any, name: str) -> list[int]:

@@ -34,6 +34,7 @@ COMPARE = {
     ">": operator.gt,
     ">=": operator.ge,
     "!=": operator.ne,
+    "==": operator.eq,
 }
 
 
@@ -85,8 +86,14 @@ def holds(predicate: Predicate, streams: Sequence[Rows], numbers: tuple[int, ...
             return bool(COMPARE[comparison](value(left), value(right)))
         case Between(left, right, low, high):
             return bool(low <= value(left) - value(right) <= high)
-        case Function(function, operands):
-            return bool(function(*map(value, operands)))
+        case Function(function, operands, _, _, comparison, right):
+            given = list(map(value, operands))
+            found = function(*given[: predicate.arguments])
+            if found is None:
+                return False
+            if comparison is None:
+                return bool(found)
+            return bool(COMPARE[comparison](found, given[-1] if right is None else right))
         case Opaque(read, evaluate):
             rows = {stream: np.array([numbers[stream]], np.int64) for stream in read}
             return bool(evaluate(rows)[0])

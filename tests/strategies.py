@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.cases import Case, SessionCase, Step, StreamCase
-from tests.functions import between_the_others, even_sum, product_at_least_one
+from tests.functions import between_the_others, even_sum, gap, larger, product_at_least_one
 from tests.oracle import TIME, Apply, Column, Expression, Literal, Query, Row, evaluate
 from tests.values import (
     ARITHMETIC,
@@ -135,6 +135,16 @@ def udf_of_integers(draft: Draft, left: int, right: int) -> Expression:
     return Apply("udf", columns, even_sum)
 
 
+def value_of_udf(draft: Draft, left: int, right: int) -> Expression:
+    """What a function returns, compared with a number or a column."""
+    kind, function = draft.draw(st.sampled_from([("float64", gap), ("int64", larger)]))
+    columns = draft.column(left, [KINDS[kind]]), draft.column(right, [KINDS[kind]])
+    stream = draft.draw(st.sampled_from([left, right]))
+    limit = draft.draw(st.sampled_from([draft.bound(), draft.number(stream)]))
+    operation = draft.draw(st.sampled_from(list(OPPOSITE)))
+    return Apply(operation, (Apply("udf", columns, function), limit))
+
+
 def alternative(draft: Draft, left: int, right: int) -> Expression:
     one, other = (draft.draw(st.sampled_from(SIMPLE)) for _ in range(2))
     return Apply("|", (one(draft, left, right), other(draft, left, right)))
@@ -153,7 +163,7 @@ def negation(draft: Draft, left: int, right: int) -> Expression:
 
 SIMPLE = [equality, inequality, order, time_order, shifted_order, band, between]
 PAIR = [*SIMPLE, equality, equality, band, composite_equality, alternative, exception, negation]
-PAIR += [udf_of_floats, udf_of_integers, quotient, several_ranges]
+PAIR += [udf_of_floats, udf_of_integers, value_of_udf, quotient, several_ranges]
 
 
 def sum_of_two(draft: Draft, one: int, two: int, three: int) -> Expression:

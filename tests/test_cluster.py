@@ -18,6 +18,8 @@ import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.clustered import join_on_hosts
+from windjoin.diffusion.cluster import Cluster
+from windjoin.diffusion.errors import HostError
 from windjoin.kernels.hosted import HostJoin
 from windjoin.output import table_fetch
 from windjoin.strategies import Hosts
@@ -41,7 +43,7 @@ def on_hosts(case: Case, hosts: Hosts) -> list[tuple[int, ...]]:
     if hosts.segment is not None:
         longest = max(stream.window for stream in bound.spec.streams)
         hosts = replace(hosts, segment=longest * hosts.segment // 16 + 1)
-    found, _, _ = join_on_hosts(bound.spec_with(table_fetch(data)), rows, hosts, None)
+    found, _, _, _ = join_on_hosts(bound.spec_with(table_fetch(data)), rows, hosts, None)
     return list(zip(*(column.tolist() for column in found), strict=True))
 
 
@@ -131,7 +133,8 @@ def open_on_hosts(session_case: SessionCase, **options: Any) -> Any:
 
     lateness = eval(session_case.lateness_source, {"datetime": datetime})
     query = build(session_case.case)
-    return query.open(schemas(session_case.case), lateness=lateness, **options)
+    late = {"lateness": lateness, "on_late": "keep"}
+    return query.open(schemas(session_case.case), **late, **options)
 
 
 def total(results: list[Results]) -> Results:
@@ -347,6 +350,8 @@ def push_for_long(session: Any) -> None:
     [
         (wj.DataError("price is out of range"), wj.DataError, "price is out of range"),
         (KeyError("no such price"), wj.ClusterError, "KeyError: 'no such price'"),
+        (MemoryError("no memory for 16 keys"), MemoryError, "no memory for 16 keys"),
+        (MemoryError(), MemoryError, "no memory"),
     ],
 )
 def test_an_error_says_on_which_host_and_segment(
@@ -363,6 +368,43 @@ def test_an_error_says_on_which_host_and_segment(
         with pytest.raises(wj.SessionError, match="this session ended when a push into it"):
             session.push("a", {"t": [500], "k": [1]})
     assert settles_at(before)
+
+
+class Forgetting(HostJoin):
+    """A host that once cannot sweep what it forgets."""
+
+    failed = False
+
+    def forget(self, stream: int, horizon: int) -> None:
+        if not Forgetting.failed:
+            Forgetting.failed = True
+            raise MemoryError("no memory for 16 keys")
+        super().forget(stream, horizon)
+
+
+def test_a_host_that_failed_while_nobody_waited_is_heard_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("windjoin.clustered.HostJoin", Forgetting)
+    monkeypatch.setattr(Forgetting, "failed", False)
+    rows = {"t": np.arange(2_000), "k": np.arange(2_000) % 7}
+    with pytest.raises(MemoryError, match=r"no memory for 16 keys \(on host \d, segment"):
+        SAME.run({"a": rows, "b": rows}, hosts=2, segment=10)
+
+
+def test_a_host_that_fails_while_others_come_ends_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = SAME.open({name: pa.table(t).schema for name, t in TABLES.items()}, hosts=2)
+    monkeypatch.setattr(Cluster, "drain", failing_drain)
+    with pytest.raises(wj.ClusterError, match="KeyError: 'no such price'"):
+        session.add_host()
+    with pytest.raises(wj.SessionError, match="this session ended when a push into it"):
+        session.add_host()
+
+
+def failing_drain(_: Cluster) -> None:
+    raise HostError("host 0, segment [0, 1)") from KeyError("no such price")
 
 
 def test_what_a_router_refuses_is_an_error_of_this_package() -> None:

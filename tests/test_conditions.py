@@ -6,12 +6,14 @@ import re
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import windjoin as wj
+from pyarrow import parquet
 from windjoin.cli.conditions import parse_expression
 from windjoin.cli.queryfile import read_query_file
 
-from .command import TWO_STREAMS, query_file
+from .command import TWO_STREAMS, query_file, windjoin
 
 CONDITIONS = [
     'a["x"] < b["y"]',
@@ -51,6 +53,50 @@ def test_times_are_constants_too() -> None:
     )
 
 
+MEASURES = [
+    'overlap(a["s"], b["s"]) >= 2',
+    'windjoin.jaccard(a["s"], b["s"]) >= 0.5',
+    '~((overlap(a["s"], b["s"]) >= 2) | (a["t"] < b["t"]))',
+    'hamming(a["h"], b["h"], unit="bits") <= 3',
+    'hamming(a["h"], b["h"], "bits") <= 3',
+    'inner_product((a["s"], a["w"]), b["m"]) > 0.5',
+    'cosine((a["s"], a["w"]), (b["s"], b["w"])) > 0.5',
+]
+
+
+@pytest.mark.parametrize("text", MEASURES)
+def test_measures_mean_what_they_mean_in_a_program(text: str) -> None:
+    streams = {name: wj.stream(name, time="t", window=10) for name in "ab"}
+    written = eval(text, {"windjoin": wj, **vars(wj), **streams})
+    assert repr(parse_expression(text, streams)) == repr(written)
+
+
+def test_a_measure_is_known_by_the_name_that_is_shown() -> None:
+    a, b = (wj.stream(name, time="t", window=10) for name in "ab")
+    shown = repr(wj.hamming(a["h"], b["h"], unit="bits") <= 3)
+    assert repr(parse_expression(shown, {"a": a, "b": b})) == shown
+
+
+def test_measures_are_known_to_a_process_that_reads_nothing_but_a_query_file(folder: Path) -> None:
+    rows = pa.table({"t": [1, 2], "s": [["u", "v"], ["w"]]})
+    for name in "ab":
+        parquet.write_table(rows, folder / f"{name}.parquet")
+    on = """on = '~((overlap(a["s"], b["s"]) < 2) | (a["t"] < b["t"]))'\nnearest = 1\n"""
+    one = on.replace("nearest = 1", "select = [\"a['t']\"]")
+    files = TWO_STREAMS.replace(".csv", ".parquet")
+    done = windjoin("run", query_file(folder, one + files), "--output", folder / "out.csv")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out.csv").read_text() == '"a_t"\n1\n'
+
+
+def test_nearest_is_a_key_of_a_query_file(folder: Path) -> None:
+    on = """on = 'l1(a["v"], b["v"]) <= 5'\n"""
+    query = read_query_file(query_file(folder, f"nearest = 3\n{on}{TWO_STREAMS}")).query
+    assert query.nearest == 3
+    with pytest.raises(wj.QueryError, match="nearest = 'one': expected a whole number"):
+        read_query_file(query_file(folder, f"nearest = 'one'\n{on}{TWO_STREAMS}"))
+
+
 REFUSED = [
     ("a[", "is not an expression: '[' was never closed"),
     ("1 < a['k'] < 2", "is a chain of comparisons; write two, or .between(low, high)"),
@@ -62,6 +108,9 @@ REFUSED = [
     ("a['k']['l'] == 1", "`a['k']` has no columns; only streams do"),
     ("a['k'] ** 2 == b['k']", "`a['k'] ** 2` cannot stand in a condition"),
     ("a.name == b['k']", "`a.name` cannot stand in a condition"),
+    ("(a['k'], a['x'])", "`(a['k'], a['x'])` cannot stand in a condition"),
+    ("overlap((a['k'], a['x']), b['k']) > 1", 'overlap got (a["k"], a["x"]) (tuple) where a col'),
+    ("cosine((a['k'], b['x']), b['k']) > 1", 'and weights `b["x"]` must be of one stream'),
     ("[a['k']]", "`[a['k']]` cannot stand in a condition"),
     ("a['k'] == None", "`None` cannot stand in a condition"),
     ("abs(*a['k']) == 1", "`*a['k']` cannot stand in a condition"),

@@ -16,7 +16,7 @@ MODEL = (
     "durations", "expressions", "streams", "query", "constants", "checking", "pairs", "evaluate",
     "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
     "session", "watermarks", "similarity", "measures", "wides", "strategies", "clustered",
-    "java",
+    "java", "late", "own_times", "held", "waiting", "signatures",
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()
@@ -24,6 +24,7 @@ MODEL += tuple(
     for path in sorted((ROOT / "bindings" / folder).glob("*.py"))
 )
 CLASSES = ("QueryError", "SchemaError", "DataError", "InputError", "SessionError", "ClusterError")
+CLASSES += ("FunctionError", "LateRowError", "warn")
 CLASSES += ("TypeError", "RuntimeError", "KeyError", "JavaError", "SparkVersionError")
 
 
@@ -66,14 +67,19 @@ def test_every_class_is_in_the_catalogue_and_derives_from_one_base() -> None:
         wj.QueryError,
         wj.SchemaError,
         wj.DataError,
+        wj.FunctionError,
+        wj.LateRowError,
         wj.InputError,
         wj.SessionError,
         wj.ClusterError,
     ):
         assert f"`{error.__name__}`" in CATALOGUE.read_text()
         assert issubclass(error, wj.WindjoinError)
+    assert f"`{wj.LateRowWarning.__name__}`" in CATALOGUE.read_text()
+    assert issubclass(wj.LateRowWarning, UserWarning)
     assert issubclass(wj.QueryError, ValueError)
     assert issubclass(wj.SchemaError, TypeError)
+    assert issubclass(wj.FunctionError, RuntimeError)
 
 
 def test_the_model_raises_many_errors() -> None:

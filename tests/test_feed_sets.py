@@ -10,7 +10,7 @@ import pytest
 import windjoin as wj
 from windjoin.kernels.live import LiveJoin
 
-from tests.short_way import differs_in_nothing
+from tests.both_ways import differs_in_nothing
 
 INTEGERS = {"int32": pa.int32(), "int64": pa.int64(), "dates": pa.date64()}
 

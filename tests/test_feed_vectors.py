@@ -10,7 +10,7 @@ import pytest
 import windjoin as wj
 from windjoin.kernels.live import LiveJoin
 
-from tests.short_way import differs_in_nothing
+from tests.both_ways import differs_in_nothing
 
 TYPES = {"float32": pa.float32(), "float64": pa.float64(), "uint8": pa.uint8()}
 

@@ -11,7 +11,7 @@ import windjoin as wj
 from windjoin.kernels import items, live, replanning
 from windjoin.kernels.sets import Sets
 
-from tests.short_way import differs_in_nothing
+from tests.both_ways import differs_in_nothing
 from tests.similarity_oracle import Row, condition, join
 from tests.similarity_paths import all_paths, on_every_instruction_set, streams, table
 

@@ -64,7 +64,11 @@ def lowered(on: Any, left: str, right: str) -> list[Any]:
         (X - Y == 5, "int64", "int64", Between),
         (X - Y != 5, "int64", "int64", Opaque),
         ((X == Y) | (X > Y), "int64", "int64", Opaque),
-        (wj.udf(min, X, Y), "int64", "float64", Function),
+        (wj.udf(lambda x, y: x < y, X, Y), "int64", "float64", Function),
+        (wj.udf(min, X, Y) <= 0.5, "int64", "float64", Function),
+        (wj.udf(min, X, Y) < 3, "int64", "int64", Function),
+        (wj.udf(min, X, Y) <= Y, "int64", "float64", Function),
+        (wj.udf(min, X, Y) <= 2.5, "int64", "int64", Opaque),
     ],
 )
 def test_conditions_become_the_predicate_that_has_an_index(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -87,6 +88,78 @@ def _each_in_turn(order: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The streams' turns as they are, with the rows of each in their own order."""
     left = {stream: iter(sorted(r for s, r in order if s == stream)) for stream in (0, 1)}
     return [(stream, next(left[stream])) for stream, _ in order]
+
+
+NUMBERS = st.sampled_from([0.0, 1.0, 2.0, -0.0, 1e200, math.inf, math.nan])
+MIXED = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.lists(NUMBERS, min_size=1, max_size=2),
+        st.sampled_from([0.0, 1.0, 2.0, None]),
+    ),
+    max_size=9,
+)
+
+
+def products(x: float, y: float) -> bool:
+    return x * y > 0.5
+
+
+@pytest.mark.parametrize("name", ["linf", "l1", "dot"])
+@given(
+    left=MIXED,
+    right=MIXED,
+    most=st.integers(1, 3),
+    sign=st.sampled_from(["<", "<=", ">", ">="]),
+    others=st.sets(st.sampled_from(["inequality", "function"])),
+    windows=st.tuples(st.integers(0, 5), st.integers(0, 5)),
+    shuffle=st.randoms(use_true_random=False),
+)
+def test_partners_are_counted_after_all_conditions(
+    name: str, left: Any, right: Any, most: int, sign: str, others: set[str],
+    windows: tuple[int, int], shuffle: Any,
+) -> None:  # fmt: skip
+    """Rows in any order, ties, and values that are not there, beside other conditions."""
+    a, b = streams(windows)
+    limit = 1.0 if sign[0] == "<" else -1.0
+    on = [oracle.COMPARE[sign](getattr(wj, name)(a["v"], b["v"]), limit)]
+    on += [a["x"] < b["x"]] if "inequality" in others else []
+    on += [wj.udf(products, a["x"], b["x"])] if "function" in others else []
+    query = wj.join(a, b, on=on, nearest=most)
+
+    def holds(one: Any, other: Any) -> bool:
+        (v, x), (w, y) = one, other
+        known = not others or (x is not None and y is not None)
+        value = oracle.measure("vectors", name, v, w)
+        fits = value is not None and oracle.COMPARE[sign](value, limit) and known
+        fits = fits and ("inequality" not in others or x < y)
+        return fits and ("function" not in others or products(x, y))
+
+    rows = [[(t, (v, x)) for t, v, x in side] for side in (left, right)]
+    pairs = oracle.join(*rows, windows, holds)
+    ways = 1 if name != "dot" else -1
+    expected = definition(*rows, pairs, most, lambda u, w: ways * _value(name, u, w))
+    tables = [_mixed(left), _mixed(right)]
+    assert batch(query, *tables) == expected
+    assert batch(query, *tables, threads=2) == expected
+    order = [(s, i) for s, side in enumerate(rows) for i in range(len(side))]
+    shuffle.shuffle(order)
+    assert by_pushes(query, tables, _each_in_turn(order)) == expected
+
+
+def _value(name: str, left: Any, right: Any) -> float:
+    value = oracle.measure("vectors", name, left[0], right[0])
+    assert value is not None
+    return value
+
+
+def _mixed(rows: Any) -> pa.Table:
+    columns = {
+        "t": pa.array([t for t, _, _ in rows], pa.int64()),
+        "v": pa.array([v for _, v, _ in rows], pa.list_(pa.float64())),
+        "x": pa.array([x for _, _, x in rows], pa.float64()),
+    }
+    return pa.table(columns)
 
 
 def test_results_wait_until_no_better_partner_can_come() -> None:

@@ -183,7 +183,7 @@ def test_advance_lets_rows_go_that_can_meet_nothing():
 
 def test_advance_makes_earlier_rows_late():
     case = steady(20)
-    session = build(case).open(schemas=schemas(case))
+    session = build(case).open(schemas=schemas(case), on_late="keep")
     session.advance("s0", 7)
     push(session, case, 0, 5, 10)
     assert rejected_rows(session, "s0") == [5, 6]
@@ -193,7 +193,7 @@ def test_advance_makes_earlier_rows_late():
 def test_disorder_within_lateness_is_no_reason_to_reject():
     case = steady(10)
     for lateness, late in ((3, []), (2, [6])):
-        session = build(case).open(schemas=schemas(case), lateness=lateness)
+        session = build(case).open(schemas=schemas(case), lateness=lateness, on_late="keep")
         push(session, case, 0, 9, 10)
         push(session, case, 0, 6, 7)
         push(session, case, 0, 7, 8)
@@ -203,7 +203,7 @@ def test_disorder_within_lateness_is_no_reason_to_reject():
 def test_a_late_row_is_late_within_its_own_batch():
     columns = {TIME: (INT, [5, 9, 6, 9, None, 10]), "k": (INT, [1] * 6)}
     case = tiny([SAME_KEY], columns, columns, windows=[10, 10])
-    session = build(case).open(schemas=schemas(case))
+    session = build(case).open(schemas=schemas(case), on_late="keep")
     push(session, case, 1, 0, 1)
     assert_same_results(
         push(session, case, 0, 0, 6), Counter({(row, 0): 1 for row in (0, 1, 3, 5)})
@@ -234,7 +234,7 @@ def test_a_filtered_row_is_not_rejected_and_moves_the_watermark():
     case = steady(10)
     condition = Apply("<", (Column(0, TIME), Literal(5)))
     filtered = replace(case, query=replace(case.query, filters=(condition, None)))
-    session = build(filtered).open(schemas=schemas(case))
+    session = build(filtered).open(schemas=schemas(case), on_late="keep")
     push(session, filtered, 0, 9, 10)
     push(session, filtered, 0, 3, 4)
     assert rejected_rows(session, "s0") == [3]
@@ -243,7 +243,7 @@ def test_a_filtered_row_is_not_rejected_and_moves_the_watermark():
 def test_metrics_count_rows_results_and_rejected():
     columns = {TIME: (INT, [5, 9, 6, None]), "k": (INT, [1] * 4)}
     case = tiny([SAME_KEY], columns, columns, windows=[10, 10])
-    session = build(case).open(schemas=schemas(case))
+    session = build(case).open(schemas=schemas(case), on_late="keep")
     push(session, case, 0, 0, 4)
     push(session, case, 1, 0, 2)
     counted = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import pkgutil
 import re
 import threading
 from collections.abc import Iterator
@@ -131,6 +133,72 @@ def test_a_push_that_is_broken_off_ends_the_session(
     assert session.close().num_rows == 0
 
 
+@pytest.mark.parametrize(
+    ("rows_only", "where"),
+    [
+        (True, "windjoin.rows.StreamRows.plain"),
+        (True, "windjoin.session.as_table"),
+        (False, "windjoin.rows.StreamRows.prepare"),
+    ],
+)
+def test_an_interrupt_before_rows_were_taken_refuses_them(
+    rows_only: bool, where: str, monkeypatch: pytest.MonkeyPatch
+):
+    owner, name = where.rsplit(".", 1)
+    original, interrupt = pkgutil.resolve_name(where), []
+
+    def interrupted(*given: object) -> object:
+        if interrupt:
+            raise KeyboardInterrupt
+        return original(*given)
+
+    monkeypatch.setattr(pkgutil.resolve_name(owner), name, interrupted)
+    late = pa.table({"t": [2, 1], "k": [1, 1]})  # not for the short way
+    session = query().open({"a": SCHEMA, "b": SCHEMA}, rows_only=rows_only, lateness=5)
+    session.push("b", pa.table(row(1)))
+    interrupt.append(1)
+    with pytest.raises(KeyboardInterrupt):
+        session.push("a", late)
+    assert session.metrics["rows_in"] == 1
+    interrupt.clear()
+    session.push("a", late)
+    assert session.metrics["results"] == 2
+
+
+def test_letting_go_is_not_interrupted(monkeypatch: pytest.MonkeyPatch):
+    session = query().open({"a": SCHEMA, "b": SCHEMA})
+    session.push("a", row(1))
+    calls = []
+
+    def interrupted(*_: object) -> None:
+        calls.append(1)
+        if len(calls) < 3:
+            raise KeyboardInterrupt
+
+    def broken(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("windjoin.kernels.live.LiveJoin.close", interrupted)
+        patch.setattr("windjoin.kernels.live.LiveJoin.push", broken)
+        with pytest.raises(KeyboardInterrupt) as told:
+            session.push("b", row(1))
+    assert isinstance(told.value.__context__, MemoryError)
+    assert len(calls) == 3
+    assert_ended(session, BROKEN_OFF)
+    assert session.metrics["rows_in"] == 1
+    assert session.state_bytes == 0
+
+
+def test_results_that_an_error_leaves_nobody_to_take_are_not_made(monkeypatch: pytest.MonkeyPatch):
+    flushed = []
+    monkeypatch.setattr("windjoin.kernels.live.LiveJoin.flush", flushed.append)
+    with contextlib.suppress(ZeroDivisionError), query().open() as session:
+        raise ZeroDivisionError
+    assert flushed == []
+    assert_ended(session, CLOSED)
+
+
 def test_rows_that_waited_and_cannot_be_used_end_the_session():
     a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
     session = wj.join(a, b, on=a["k"] * 2 == b["k"]).open()
@@ -174,7 +242,7 @@ def test_two_threads_at_once_are_refused():
 
 
 def test_promises_before_the_schemas_are_known_count():
-    session = query().open()
+    session = query().open(on_late="keep")
     session.push("a", row(1))
     session.advance("a", 5)
     session.finish("b")

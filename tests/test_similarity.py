@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -100,6 +102,40 @@ def test_measures_equal_the_oracle_on_every_path(
     tables = [table(rows, arrow, split) for rows, split in ((left, 1), (right, 0))]
     for path, pairs_found in all_paths(query, *tables).items():
         assert pairs_found == expected, path
+
+
+THRESHOLDS = [math.inf, -math.inf, 1e300, 2**53 + 1, 2**63, -(2**70), 10**400, 5e-324]
+THRESHOLDS += [Decimal("0.1"), Decimal("1.5"), Decimal(10) ** 30, Decimal("1E-400")]
+WIDELY = {
+    "sets": (st.lists(st.integers(0, 3), max_size=3), pa.list_(pa.int64())),
+    "vectors": (
+        st.lists(
+            st.sampled_from([1e300, -1e300, 1e16, 2.0, 0.1, math.inf]), min_size=2, max_size=2
+        ),
+        pa.list_(pa.float64()),
+    ),
+    "bytes": (st.binary(max_size=2), pa.binary()),
+}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("family", WIDELY)
+@given(data=st.data())
+def test_thresholds_are_numbers_of_any_size(family: str, sign: str, data: Any) -> None:
+    """What no double is, and what no sum reaches, is compared as it is written."""
+    values, arrow = WIDELY[family]
+    name = data.draw(st.sampled_from(NAMES[family]))
+    limit = data.draw(st.sampled_from(THRESHOLDS))
+    left, right = (data.draw(st.lists(st.tuples(st.just(0), values), max_size=6)) for _ in "ab")
+    a, b = streams((1, 1))
+    condition = wj_condition(measure(name, a["v"], b["v"]), sign, limit)
+    holds = oracle.condition(family, name, sign, limit)  # Python compares numbers exactly
+    expected = oracle.join(left, right, (1, 1), holds)
+    tables = [table(rows, arrow) for rows in (left, right)]
+    for path, found in all_paths(wj.join(a, b, on=condition), *tables).items():
+        assert found == expected, path
+    nearest = wj.join(a, b, on=condition, nearest=len(left) + len(right) + 1)
+    assert batch(nearest, *tables) == expected
 
 
 def wj_condition(value: Any, sign: str, limit: float) -> Any:

@@ -1,10 +1,20 @@
-"""The published claims, judged on the series: holds, or does not hold, with the figures."""
+"""The published claims, judged on series of several seeds: holds, does not hold, or is not shown.
+
+A claim says that some differences are above 0.  It holds where each of them is so by more than its
+spread over the seeds, and does not hold where one is below 0 by more than that; what lies within
+the spread shows nothing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 Series = dict[str, list[list[float]]]
+Runs = Sequence[dict[str, Series]]  # by seed, by name of the figure
+Values = list[float]  # by seed
+
+HOLDS, FAILS, OPEN = "holds", "**does not hold**", "*not shown*"
 
 
 class Verdict(NamedTuple):
@@ -12,8 +22,40 @@ class Verdict(NamedTuple):
 
     figure: str
     claim: str
-    holds: bool
+    verdict: str
     why: str
+
+
+def verdict(differences: Sequence[Values]) -> str:
+    """What differences, each with a value for every seed, say of a claim that all are above 0.
+
+    >>> verdict([[2.0, 2.1, 1.9]]), verdict([[-2.0, -2.1]]), verdict([[0.1, 0.3], [9.0, 9.0]])
+    ('holds', '**does not hold**', '*not shown*')
+    """
+    against = [mean(values) / max(spread(values), 1e-12) for values in differences]
+    if all(each > 1 for each in against):
+        return HOLDS
+    return FAILS if any(each < -1 for each in against) else OPEN
+
+
+def mean(values: Values) -> float:
+    """Their middle."""
+    return sum(values) / len(values)
+
+
+def spread(values: Values) -> float:
+    """How far the seeds are apart."""
+    return max(values) - min(values)
+
+
+def said(values: Values, places: int = 1) -> str:
+    """A figure as it is told: its mean, and half of its spread."""
+    return f"{mean(values):.{places}f} ± {spread(values) / 2:.{places}f}"
+
+
+def less(small: Values, large: Values) -> Values:
+    """By how much, seed by seed."""
+    return [b - a for a, b in zip(small, large, strict=True)]
 
 
 def late(points: list[list[float]]) -> float:
@@ -22,75 +64,106 @@ def late(points: list[list[float]]) -> float:
     return sum(values) / len(values)
 
 
-def judge(figures: dict[str, dict[str, Any]]) -> list[Verdict]:
-    """All verdicts, in the order of the figures."""
-    series = {name: figure["series"] for name, figure in figures.items()}
-    return [
-        *_throughput(series), *_routing(series), *_scaling(series), *_crossings(series),
-        *_ring(series), *_adaptation(series),
-    ]  # fmt: skip
+def peak(points: list[list[float]]) -> float:
+    """The greatest of a series."""
+    return max(y for _, y in points)
 
 
-def _throughput(series: dict[str, Series]) -> list[Verdict]:
+def of(runs: Runs, name: str, figure_of: Callable[[list[list[float]]], float]) -> dict[str, Values]:
+    """For every line of a figure what a function makes of it, by seed."""
+    return {key: [figure_of(run[name][key]) for run in runs] for key in runs[0][name]}
+
+
+def at(runs: Runs, name: str) -> dict[str, dict[float, Values]]:
+    """For every line of a figure and every x the values, by seed."""
+    return {
+        key: {x: [run[name][key][number][1] for run in runs] for number, (x, _) in enumerate(line)}
+        for key, line in runs[0][name].items()
+    }
+
+
+def judge(runs: Sequence[dict[str, dict[str, Any]]]) -> list[Verdict]:
+    """All verdicts, in the order of the figures; ``runs``: the figures of every seed."""
+    series: Runs = [{name: one["series"] for name, one in figures.items()} for figures in runs]
+    parts = (_throughput, _routing, _scaling, _crossings, _ring, _adaptation)
+    return [found for part in parts for found in part(series)]
+
+
+def _throughput(runs: Runs) -> list[Verdict]:
     found = []
     for name, window, ahead in (("diffusion-7", 60, "atr"), ("diffusion-8", 120, "ctr")):
-        level = {key: late(points) for key, points in series[name].items()}
-        rows = {key: late(points) for key, points in series[f"{name}-rows"].items()}
-        said = ", ".join(f"{key} {value:.1f}" for key, value in level.items())
-        exact = min(level["atr"], level["ctr"])
+        level, rows = of(runs, name, late), of(runs, f"{name}-rows", late)
+        results = "results/s: " + ", ".join(f"{key} {said(v)}" for key, v in level.items())
+        exact = [level["atr"], level["ctr"]]
+        single = [less(level["single"], each) for each in exact]
         found.append(Verdict(name, f"W={window}: single < ATR and CTR in results",
-                             level["single"] < exact, f"results/s: {said}"))  # fmt: skip
+                             verdict(single), results))  # fmt: skip
+        between = [less(level["single"], level["random"])]
+        between += [less(level["random"], each) for each in exact]
         found.append(Verdict(
-            name, f"W={window}: single < random < ATR, CTR in results",
-            level["single"] < level["random"] < exact,
-            f"results/s: {said}; least-loaded routing keeps partners apart, so random finds next "
-            f"to none (rows processed/s: single {rows['single']:.0f}, random {rows['random']:.0f})",
+            name, f"W={window}: single < random < ATR, CTR in results", verdict(between),
+            f"{results}; least-loaded routing keeps partners apart, so random finds next to none "
+            f"(rows processed/s: single {said(rows['single'], 0)}, "
+            f"random {said(rows['random'], 0)})",
         ))  # fmt: skip
         other = "ctr" if ahead == "atr" else "atr"
         found.append(Verdict(
-            name, f"W={window}: {ahead.upper()} is ahead", level[ahead] > 1.01 * level[other],
-            f"atr {level['atr']:.1f}, ctr {level['ctr']:.1f} results/s",
+            name, f"W={window}: {ahead.upper()} is ahead",
+            verdict([less(level[other], level[ahead])]),
+            f"atr {said(level['atr'])}, ctr {said(level['ctr'])} results/s",
         ))  # fmt: skip
     return found
 
 
-def _routing(series: dict[str, Series]) -> list[Verdict]:
+def _routing(runs: Runs) -> list[Verdict]:
     found = []
     for name in ("diffusion-9", "diffusion-10"):
-        for key, points in series[name].items():
-            worst = max(y for _, y in points)
+        for key, worst in of(runs, name, peak).items():
             found.append(Verdict(
                 name, f"routing a segment with {key} takes tens of microseconds at most",
-                worst < 100, f"{worst:.0f} us at most, median over the borders of a run",
+                verdict([less(worst, [100.0] * len(worst))]),
+                f"{said(worst, 0)} us at most, median over the borders of a run",
             ))  # fmt: skip
     return found
 
 
-def _scaling(series: dict[str, Series]) -> list[Verdict]:
+def _scaling(runs: Runs) -> list[Verdict]:
     found = []
-    level = {key: dict(map(tuple, points)) for key, points in series["diffusion-11"].items()}
+    level, moved = at(runs, "diffusion-11"), at(runs, "diffusion-12")
     for key in ("atr", "ctr"):
-        first, last = max(level["atr"][1.0], level["ctr"][1.0]), level[key][24.0]
+        first = [max(pair) for pair in zip(level["atr"][1.0], level["ctr"][1.0], strict=True)]
         found.append(Verdict(
             "diffusion-11", f"{key} scales: at least half of linear from 1 to 24 hosts",
-            last >= 12 * first, f"{first:.1f} results/s on 1 host at best, {last:.1f} on 24",
+            verdict([less([12 * one for one in first], level[key][24.0])]),
+            f"{said(first)} results/s on 1 host at best, {said(level[key][24.0])} on 24",
         ))  # fmt: skip
     for key, plain in (("atr", "atr-fixed"), ("ctr", "ctr-random")):
-        found.append(Verdict(
-            "diffusion-11", f"{plain} reaches less than {key}",
-            level[plain][24.0] < level[key][24.0],
-            f"{level[plain][24.0]:.1f} against {level[key][24.0]:.1f} results/s on 24 hosts",
+        found.append(_everywhere(
+            "diffusion-11", f"{plain} reaches less than {key}", "results/s",
+            {x: (level[plain][x], level[key][x]) for x in level[key] if x > 1},
         ))  # fmt: skip
-        bytes_moved = {k: p[-1][1] for k, p in series["diffusion-12"].items()}
-        found.append(Verdict(
-            "diffusion-12", f"{plain} needs more bandwidth than {key}",
-            bytes_moved[plain] > bytes_moved[key],
-            f"{bytes_moved[plain]:.0f} against {bytes_moved[key]:.0f} bytes per row on 24 hosts",
+        found.append(_everywhere(
+            "diffusion-12", f"{plain} needs more bandwidth than {key}", "bytes per row",
+            {x: (moved[key][x], moved[plain][x]) for x in moved[key] if x > 1},
         ))  # fmt: skip
     return found
 
 
-def _crossings(series: dict[str, Series]) -> list[Verdict]:
+def _everywhere(
+    figure: str, claim: str, unit: str, pairs: dict[float, tuple[Values, Values]]
+) -> Verdict:
+    """Whether the first is less than the second at every number of hosts but one."""
+    differences = {x: less(*pair) for x, pair in pairs.items()}
+    shown = [f"{x:.0f}" for x, values in differences.items() if verdict([values]) == HOLDS]
+    told = "; ".join(f"{x:.0f} hosts: {said(a)} against {said(b)}" for x, (a, b) in pairs.items())
+    return Verdict(
+        figure, f"{claim}, on {min(pairs):.0f} to {max(pairs):.0f} hosts",
+        verdict(list(differences.values())),
+        f"shown on {', '.join(shown) or 'no number of'} hosts; {unit} on {told}",
+    )  # fmt: skip
+
+
+def _crossings(runs: Runs) -> list[Verdict]:
     claims = (
         ("13", "more streams favour ATR: partial results multiply", -1),
         ("14", "longer windows favour CTR: ATR replicates windows", 1),
@@ -98,70 +171,87 @@ def _crossings(series: dict[str, Series]) -> list[Verdict]:
     )
     found = []
     for number, claim, sign in claims:
-        points = series[f"diffusion-{number}"]
-        received = series[f"diffusion-{number}-received"]
-        ratio = [c[1] / a[1] for a, c in zip(points["atr"], points["ctr"], strict=True)]
-        cost = [c[1] / a[1] for a, c in zip(received["atr"], received["ctr"], strict=True)]
-        said = ", ".join(f"{r:.2f}" for r in ratio)
-        costs = ", ".join(f"{r:.2f}" for r in cost)
-        found.append(Verdict(
-            f"diffusion-{number}", f"{claim} (throughput)", sign * (ratio[-1] - ratio[0]) > 0,
-            f"CTR / ATR in results: {said}",
-        ))  # fmt: skip
-        found.append(Verdict(
-            f"diffusion-{number}", f"{claim} (overhead)", sign * (cost[0] - cost[-1]) > 0,
-            f"CTR / ATR in rows received: {costs}",
-        ))  # fmt: skip
-    burst = series["diffusion-16"]
-    ratio = [c[1] / a[1] for a, c in zip(burst["atr"], burst["ctr"], strict=True)]
+        ratio = _ratios(runs, f"diffusion-{number}")
+        cost = _ratios(runs, f"diffusion-{number}-received")
+        for kind, told, quotients, way in (
+            ("throughput", "results", ratio, sign), ("overhead", "rows received", cost, -sign),
+        ):  # fmt: skip
+            change = [way * each for each in less(quotients[0], quotients[-1])]
+            found.append(Verdict(
+                f"diffusion-{number}", f"{claim} ({kind})", verdict([change]),
+                f"CTR / ATR in {told}: {', '.join(said(q, 2) for q in quotients)}",
+            ))  # fmt: skip
+    ratio, burst = _ratios(runs, "diffusion-16"), at(runs, "diffusion-16")
+    seeds = range(len(runs))
+    below = [1 - min(q[seed] for q in ratio) for seed in seeds]
+    above = [max(q[seed] for q in ratio) - 1 for seed in seeds]
+    left = {key: mean(list(line.values())[-1]) / mean(next(iter(line.values())))
+            for key, line in burst.items()}  # fmt: skip
     found.append(Verdict(
-        "diffusion-16", "ATR and CTR cross as burstiness grows", min(ratio) < 1 < max(ratio),
-        "CTR / ATR in results: " + ", ".join(f"{r:.2f}" for r in ratio)
-        + f"; the strongest bursts leave {burst['atr'][-1][1] / burst['atr'][0][1]:.0%} (ATR) and "
-        f"{burst['ctr'][-1][1] / burst['ctr'][0][1]:.0%} (CTR) of the throughput",
+        "diffusion-16", "ATR and CTR cross as burstiness grows", verdict([below, above]),
+        f"CTR / ATR in results: {', '.join(said(q, 2) for q in ratio)}; the strongest bursts leave "
+        f"{left['atr']:.0%} (ATR) and {left['ctr']:.0%} (CTR) of the throughput",
     ))  # fmt: skip
     return found
 
 
-def _ring(series: dict[str, Series]) -> list[Verdict]:
+def _ratios(runs: Runs, name: str) -> list[Values]:
+    """What CTR has of what ATR has, point by point."""
+    lines = at(runs, name)
+    return [
+        [c / a for a, c in zip(atr, ctr, strict=True)]
+        for atr, ctr in zip(lines["atr"].values(), lines["ctr"].values(), strict=True)
+    ]
+
+
+def _ring(runs: Runs) -> list[Verdict]:
     found = []
     for response, state in (("ring-8a", "ring-8b"), ("ring-8c", "ring-8d")):
-        times = {key: [y for _, y in points] for key, points in series[response].items()}
-        sizes = {key: [y for _, y in points] for key, points in series[state].items()}
+        times, sizes = at(runs, response), at(runs, state)
         found.append(Verdict(
             response, "PSP answers faster than ATR and CTR at every number of hosts",
-            all(p < min(a, c) for p, a, c in zip(times["psp"], times["atr"], times["ctr"],
-                                                 strict=True)),
-            "; ".join(f"{key} {values[0]:.0f}..{values[-1]:.0f} ms"
-                      for key, values in times.items()),
+            verdict(_ahead(times)), _ends(times, "ms"),
         ))  # fmt: skip
+        of_ring = list(zip(*sizes["psp"].values(), strict=True))
+        same = [1.05 * min(each) - max(each) for each in of_ring]
         found.append(Verdict(
             state, "PSP keeps least state, the same for any number of hosts",
-            max(sizes["psp"]) < 1.05 * min(sizes["psp"])
-            and all(p < min(a, c) for p, a, c in zip(sizes["psp"], sizes["atr"], sizes["ctr"],
-                                                     strict=True)),
-            "; ".join(f"{key} {values[0]:.0f}..{values[-1]:.0f} rows"
-                      for key, values in sizes.items()),
+            verdict([same, *_ahead(sizes)]), _ends(sizes, "rows"),
         ))  # fmt: skip
     return found
 
 
-def _adaptation(series: dict[str, Series]) -> list[Verdict]:
+def _ahead(lines: dict[str, dict[float, Values]]) -> list[Values]:
+    """By how much PSP is below the others, at every x."""
+    return [less(lines["psp"][x], lines[key][x]) for key in ("atr", "ctr") for x in lines["psp"]]
+
+
+def _ends(lines: dict[str, dict[float, Values]], unit: str) -> str:
+    ends = {key: list(line.values()) for key, line in lines.items()}
+    told = (f"{key} {said(own[0], 0)} .. {said(own[-1], 0)}" for key, own in ends.items())
+    return f"{unit} on fewest .. most hosts: " + "; ".join(told)
+
+
+def _adaptation(runs: Runs) -> list[Verdict]:
     fixed, grown = "fixed slices", "smoothing, 5 hosts join, aggressive"
-    peak = {key: max(y for _, y in points) for key, points in series["ring-8f"].items()}
-    after = {key: late(points) for key, points in series["ring-8e"].items()}
-    even = {key: late(points) for key, points in series["ring-8g"].items()}
+    passive = "5 hosts join, passive"
+    fullest, after, even = (
+        of(runs, "ring-8f", peak),
+        of(runs, "ring-8e", late),
+        of(runs, "ring-8g", late),
+    )
     return [
         Verdict("ring-8f", "smoothing bounds the fullest host when the rate doubles",
-                peak["smoothing"] < peak[fixed],
-                f"{peak['smoothing']:.0f} rows against {peak[fixed]:.0f}"),
+                verdict([less(fullest["smoothing"], fullest[fixed])]),
+                f"{said(fullest['smoothing'], 0)} rows against {said(fullest[fixed], 0)}"),
         Verdict("ring-8e", "hosts that join (aggressive) bring the response time down",
-                after[grown] < after[fixed],
-                f"{after[grown]:.0f} ms against {after[fixed]:.0f}"),
+                verdict([less(after[grown], after[fixed])]),
+                f"{said(after[grown], 0)} ms against {said(after[fixed], 0)}"),
         Verdict("ring-8e", "passive relocation helps as well, only later",
-                after[grown] <= after["5 hosts join, passive"] < after[fixed],
-                f"{after['5 hosts join, passive']:.0f} ms, aggressive {after[grown]:.0f}, "
-                f"none {after[fixed]:.0f}"),
+                verdict([less(after[grown], after[passive]), less(after[passive], after[fixed])]),
+                f"{said(after[passive], 0)} ms, aggressive {said(after[grown], 0)}, "
+                f"none {said(after[fixed], 0)}"),
         Verdict("ring-8g", "hosts that join bring the load of the busiest host down",
-                even[grown] < even[fixed], f"{even[grown]:.2f} against {even[fixed]:.2f}"),
+                verdict([less(even[grown], even[fixed])]),
+                f"{said(even[grown], 2)} against {said(even[fixed], 2)}"),
     ]  # fmt: skip

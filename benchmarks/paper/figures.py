@@ -1,4 +1,4 @@
-"""The published figures as simulations: each function returns its series, and nothing is drawn.
+"""The published figures as simulations: each function returns its series for one seed.
 
 A figure is ``{"x": label, "y": label, "series": {name: [[x, y], ...]}}``.
 """
@@ -23,14 +23,14 @@ def streams(count: int, rate: float, window: float, burst: float = 0.0) -> tuple
     return tuple(StreamSpec(f"s{k}", rate, window, burst) for k in range(count))
 
 
-def diffusion_base(**changes: Any) -> Scenario:
+def diffusion_base(seed: int, **changes: Any) -> Scenario:
     """Three streams on twenty hosts: sends and receives 1 ms, probing 10 ms.
 
     A row makes 19.6 ms of work without overhead, so the rate is what twenty hosts could just do.
     """
     base = Scenario(
         streams=streams(3, RATE, 60), hosts=(HostSpec(20),), matches=0.8, seconds=300,
-        segment_s=5, events=EVENTS, sample_s=10,
+        segment_s=5, events=EVENTS, sample_s=10, seed=seed,
     )  # fmt: skip
     return replace(base, **changes)
 
@@ -64,11 +64,11 @@ def figure(x: str, y: str, series: dict[str, list[list[float]]]) -> Figure:
     return {"x": x, "y": y, "series": series}
 
 
-def diffusion_7_8() -> dict[str, Figure]:
+def diffusion_7_8(seed: int) -> dict[str, Figure]:
     """Throughput over time for windows of 60 s and 120 s."""
     found = {}
     for number, window in ((7, 60.0), (8, 120.0)):
-        scenario = diffusion_base(streams=streams(3, RATE, window))
+        scenario = diffusion_base(seed, streams=streams(3, RATE, window))
         runs = {name: simulate(scenario, name) for name in ("single", "random", "atr", "ctr")}
         found[f"diffusion-{number}"] = figure(
             "s", "results/s", {name: timed(run, "throughput") for name, run in runs.items()}
@@ -80,11 +80,14 @@ def diffusion_7_8() -> dict[str, Figure]:
     return found
 
 
-def diffusion_9_10() -> dict[str, Figure]:
+def diffusion_9_10(seed: int) -> dict[str, Figure]:
     """Real time of routing a segment, over hosts and over window length."""
-    hosts = [(float(n), with_hosts(diffusion_base(seconds=200), n)) for n in (4, 8, 16, 32, 64)]
+    hosts = [
+        (float(n), with_hosts(diffusion_base(seed, seconds=200), n)) for n in (4, 8, 16, 32, 64)
+    ]
     windows = [
-        (w, diffusion_base(seconds=200, streams=streams(3, 10, w))) for w in (10.0, 50.0, 150.0)
+        (w, diffusion_base(seed, seconds=200, streams=streams(3, 10, w)))
+        for w in (10.0, 50.0, 150.0)
     ]
     over_hosts = sweep(hosts, ("atr", "ctr"), ["route_us"])["route_us"]
     over_windows = sweep(windows, ("atr", "ctr"), ["route_us"])["route_us"]
@@ -94,10 +97,10 @@ def diffusion_9_10() -> dict[str, Figure]:
     }
 
 
-def diffusion_11_12() -> dict[str, Figure]:
+def diffusion_11_12(seed: int) -> dict[str, Figure]:
     """Throughput and bandwidth over hosts, one stream slow and one fast, for 24 hosts together."""
     unlike = tuple(StreamSpec(f"s{k}", rate, 30) for k, rate in enumerate((120.0, 240.0, 840.0)))
-    scenario = diffusion_base(streams=unlike, seconds=200)
+    scenario = diffusion_base(seed, streams=unlike, seconds=200)
     hosts = [(float(n), with_hosts(scenario, n)) for n in (1, 2, 4, 8, 16, 24)]
     found = sweep(hosts, ROUTED, ["throughput", "bytes_moved", "processed"])
     per_row = {
@@ -113,12 +116,12 @@ def diffusion_11_12() -> dict[str, Figure]:
     }
 
 
-def diffusion_13_16() -> dict[str, Figure]:
+def diffusion_13_16(seed: int) -> dict[str, Figure]:
     """Throughput and overhead over streams, windows, selectivity and burstiness."""
 
     def at(count: int = 3, window: float = 30, burst: float = 0, matches: float = 0.8) -> Scenario:
         specs = streams(count, 3 * RATE / count, window, burst)
-        return diffusion_base(streams=specs, matches=matches, seconds=200)
+        return diffusion_base(seed, streams=specs, matches=matches, seconds=200)
 
     sweeps: dict[str, tuple[str, list[tuple[float, Scenario]]]] = {
         "13": ("streams", [(float(n), at(count=n)) for n in (2, 3, 4, 5, 6)]),
@@ -136,31 +139,31 @@ def diffusion_13_16() -> dict[str, Figure]:
     return found
 
 
-def ring_base(rate: float = 4.0, **changes: Any) -> Scenario:
+def ring_base(seed: int, rate: float, **changes: Any) -> Scenario:
     """Three streams with a predicate of 5 ms per pair: comparing outweighs sending."""
     base = Scenario(
         streams=streams(3, rate, 30), hosts=(HostSpec(10),), selectivity=0.006, seconds=240,
-        segment_s=5, events=EVENTS, sample_s=10,
+        segment_s=5, events=EVENTS, sample_s=10, seed=seed,
         costs=Costs(send_ms=0.5, receive_ms=0.5, probe_ms=0, compare_ms=2.0, link_ms=1.0),
     )  # fmt: skip
     return replace(base, **changes)
 
 
-def ring_8a_d() -> dict[str, Figure]:
+def ring_8a_d(seed: int) -> dict[str, Figure]:
     """Response time and state over hosts, at a moderate and at a high rate."""
     found = {}
     for letters, rate in (("ab", 3.0), ("cd", 5.0)):
-        hosts = [(float(n), with_hosts(ring_base(rate), n)) for n in (4, 7, 10, 13, 16, 19)]
+        hosts = [(float(n), with_hosts(ring_base(seed, rate), n)) for n in (4, 7, 10, 13, 16, 19)]
         both = sweep(hosts, ("psp", "atr", "ctr"), ["latency_mean_ms", "state_rows"])
         found[f"ring-8{letters[0]}"] = figure("hosts", "response, ms", both["latency_mean_ms"])
         found[f"ring-8{letters[1]}"] = figure("hosts", "state, rows", both["state_rows"])
     return found
 
 
-def ring_8e_h() -> dict[str, Figure]:
+def ring_8e_h(seed: int) -> dict[str, Figure]:
     """All rates double after 80 s: without and with adaptation."""
     doubled = tuple(Change(at_s=80, stream=f"s{k}", rate=4.5) for k in range(3))
-    base = ring_base(2.25, changes=doubled)
+    base = ring_base(seed, 2.25, changes=doubled)
     grown = (*doubled, Change(at_s=90, add_hosts=5))
     runs = {
         "fixed slices": simulate(replace(base, smoothing=False), "psp"),
@@ -181,6 +184,6 @@ def ring_8e_h() -> dict[str, Figure]:
     }
 
 
-ALL: tuple[Callable[[], dict[str, Figure]], ...] = (
+ALL: tuple[Callable[[int], dict[str, Figure]], ...] = (
     diffusion_7_8, diffusion_9_10, diffusion_11_12, diffusion_13_16, ring_8a_d, ring_8e_h,
 )  # fmt: skip

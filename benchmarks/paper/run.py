@@ -15,17 +15,24 @@ from typing import Any
 from claims import Verdict, judge
 from figures import ALL
 
+SEEDS = (1, 2, 3, 4, 5)
 
-def draw(name: str, figure: dict[str, Any], folder: Path) -> None:
-    """One plot as PNG."""
+
+def draw(name: str, runs: Sequence[dict[str, Any]], folder: Path) -> None:
+    """One plot as PNG: means over the seeds, and between which values these lie."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     plot, axes = pyplot.subplots(figsize=(6, 3.6))
+    figure = runs[0]
     for key, points in figure["series"].items():
-        axes.plot([x for x, _ in points], [y for _, y in points], marker=".", label=key)
+        x = [at for at, _ in points]
+        values = [[y for _, y in run["series"][key]] for run in runs]
+        by_x = list(zip(*values, strict=True))
+        axes.plot(x, [sum(each) / len(each) for each in by_x], marker=".", label=key)
+        axes.fill_between(x, list(map(min, by_x)), list(map(max, by_x)), alpha=0.2)
     axes.set_title(name)
     axes.set_xlabel(figure["x"])
     axes.set_ylabel(figure["y"])
@@ -39,8 +46,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
     """The claims as a Markdown table."""
     lines = ["| figure | claim | verdict | why |", "| --- | --- | --- | --- |"]
     for each in verdicts:
-        said = "holds" if each.holds else "**does not hold**"
-        lines.append(f"| {each.figure} | {each.claim} | {said} | {each.why} |")
+        lines.append(f"| {each.figure} | {each.claim} | {each.verdict} | {each.why} |")
     return "\n".join(lines) + "\n"
 
 
@@ -50,15 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    figures: dict[str, dict[str, Any]] = {}
+    runs: list[dict[str, Any]] = [{} for _ in SEEDS]
     for make in ALL:
         start = time.perf_counter()
-        figures |= make()
+        for seed, figures in zip(SEEDS, runs, strict=True):
+            figures.update(make(seed))
         print(f"{make.__name__}: {time.perf_counter() - start:.0f} s", flush=True)
-    (options.out / "figures.json").write_text(json.dumps(figures) + "\n", "utf-8")
-    for name, figure in figures.items():
-        draw(name, figure, options.out)
-    text = table(judge(figures))
+    kept = {str(seed): figures for seed, figures in zip(SEEDS, runs, strict=True)}
+    (options.out / "figures.json").write_text(json.dumps(kept) + "\n", "utf-8")
+    for name in runs[0]:
+        draw(name, [figures[name] for figures in runs], options.out)
+    text = table(judge(runs))
     (options.out / "claims.md").write_text(text, "utf-8")
     print(text)
     return 0

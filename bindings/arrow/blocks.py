@@ -6,18 +6,22 @@ here; then rows that no later master row can meet are forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.plan import ROW, Limits
+from windjoin.arrow.raising import Results
 from windjoin.arrow.segments import arrow_array
 from windjoin.arrow.together import Joinable
+from windjoin.errors import FunctionError
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels.batch import join_rows
 from windjoin.kernels.sorting import Sorted, in_time_order
-from windjoin.kernels.spec import I64, Rows
+from windjoin.kernels.spec import I64, Bools, Rows
 from windjoin.output import Fetch, table_fetch
 
 FIRST_SLICE = 2048  # master rows; what they yield tells how many to take next
@@ -38,10 +42,15 @@ class Counts:
 
 @dataclass(slots=True)
 class Found:
-    """Some results: row numbers by input, and what serves the inputs' columns."""
+    """Some results: row numbers by input, scores, and what serves the inputs' columns.
+
+    ``errors`` tells for which of them a function raised.
+    """
 
     rows: list[I64]
+    scores: list[Any]
     fetch: Fetch
+    errors: Callable[[], Iterator[tuple[int, FunctionError]]]
 
 
 @dataclass
@@ -119,12 +128,13 @@ class BlockJoin:
         block = _Block(self.joined, tables, ordered, self.master)
         while first < last:
             end = min(last, first + self._slice)
-            rows = block.join(first, end, self.counts)
-            self.counts.results += len(rows[0])
-            self._resize(end - first, len(rows[0]))
+            found = block.join(first, end, self.counts)
+            results = len(found.rows[0])
+            self.counts.results += results
+            self._resize(end - first, results)
             first = end
-            if len(rows[0]):
-                yield Found(rows, block.fetch)
+            if results:
+                yield found
         self._done = ready
         if ready < NEVER:
             self._forget(tables, ordered, ready)
@@ -155,8 +165,8 @@ class _Block:
         self.fetch = table_fetch(tables)
         self.members = joined.members_fetch(self.fetch)
 
-    def join(self, first: int, last: int, counts: Counts) -> list[I64]:
-        """Row numbers in the tables of the results of master rows ``[first, last)``."""
+    def join(self, first: int, last: int, counts: Counts) -> Found:
+        """The results of master rows ``[first, last)``: row numbers in the tables."""
         times = self.ordered[self.master].time
         low, high = int(times[first]), int(times[last - 1]) + self.joined.windows[self.master]
         starts, slices = [], []
@@ -170,12 +180,19 @@ class _Block:
             wides = rows.part_wides(begin, end)
             slices.append(Rows(rows.time[begin:end], columns, rows.part(begin, end), wides))
         if not all(len(one) for one in slices):
-            return [np.empty(0, np.int64) for _ in slices]
+            nothing = [np.empty(0, np.int64) for _ in slices]
+            return Found(nothing, [], self.fetch, lambda: iter(()))
         spec = self.joined.spec_with(self._sliced(starts))
         with as_own_errors():
-            found, run = join_rows(spec, slices)
+            found, run, scores = join_rows(spec, slices, partial=True)
         counts.comparisons += run.comparisons
-        return self._distinct([self._rows(n, starts[n], rows) for n, rows in enumerate(found)])
+        numbers = [self._rows(n, starts[n], own) for n, own in enumerate(found)]
+        kept = self._distinct(numbers)
+        if kept is not None:
+            found, numbers = ([rows[kept] for rows in both] for both in (found, numbers))
+        results = Results(self.joined, spec, slices, found, numbers, self.fetch)
+        errors = partial(results.errors, run.raised)
+        return Found(numbers, scores.of(found), self.fetch, errors)
 
     def _rows(self, number: int, start: int, rows: I64) -> I64:
         origin = self.ordered[number].origin
@@ -186,17 +203,17 @@ class _Block:
             number, names, self._rows(number, starts[number], rows)
         )
 
-    def _distinct(self, rows: list[I64]) -> list[I64]:
-        """Without combinations in which a row of one table pairs with itself."""
+    def _distinct(self, rows: list[I64]) -> I64 | None:
+        """The combinations in which no row of one table pairs with itself; None: all of them."""
+        by_stream = self.joined.members_rows(rows)
+        apart: Bools | None = None
         for left, right in self.joined.distinct():
-            by_stream = self.joined.members_rows(rows)
             one, other = (
                 self.members(stream, [ROW], by_stream[stream])[0].to_numpy()
                 for stream in (left, right)
             )
-            kept = np.flatnonzero(one != other)
-            rows = [numbers[kept] for numbers in rows]
-        return rows
+            apart = one != other if apart is None else apart & (one != other)
+        return None if apart is None else np.flatnonzero(apart)
 
 
 def _before(times: I64, bound: int) -> int:

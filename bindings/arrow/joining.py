@@ -14,6 +14,7 @@ from windjoin.arrow.packing import as_schema
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, single
 from windjoin.arrow.probing import _Results, stage_inputs
 from windjoin.errors import DataError, QueryError
+from windjoin.layout import fitted, gatherable
 from windjoin.query import Query
 
 Function = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -50,7 +51,7 @@ def joiner(
             "joiner cannot tell which rows of different streams are one row: exclude_self needs"
             " query.run, or windjoin.spark.join"
         )
-    return Joiner(single(query, schemas, limits), stream_column)
+    return Joiner(single(query, schemas, limits), stream_column, query.bind(schemas).schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Joiner:
 
     plan: Plan
     stream_column: str
+    schema: pa.Schema  # of the rows it gives
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         joined, _, schemas = stage_inputs(self.plan, 0)
@@ -69,10 +71,22 @@ class Joiner:
                     raise AssertionError("an unbounded block was joined early")
         output = _Results(self.plan, joined)
         for found in block.finish():
-            yield from output.batches(found)
+            for results in output.batches(found):
+                yield from self._laid_out(results)
 
     def _name(self, stream: int) -> str:
         return self.plan.query.names[stream]
+
+    def _laid_out(self, results: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Results in the schema of the query, which may have dictionaries."""
+        if results.schema.equals(self.schema):
+            yield results
+            return
+        columns = [
+            fitted(column, field.type)
+            for column, field in zip(results.columns, self.schema, strict=True)
+        ]
+        yield from pa.Table.from_arrays(columns, schema=self.schema).to_batches()
 
     def _parted(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Rows of a batch, stream by stream."""
@@ -88,7 +102,8 @@ class Joiner:
         numbers = places.to_numpy()
         for stream in np.unique(numbers):
             rows = np.flatnonzero(numbers == stream)
-            yield int(stream), batch.take(cast(Any, pa.array(rows)))
+            own = [name for name in self.plan.schema(stream).names if name in batch.schema.names]
+            yield int(stream), gatherable(batch.select(own)).take(cast(Any, pa.array(rows)))
 
 
 def _unbounded(limits: Limits) -> Limits:

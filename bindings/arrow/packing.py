@@ -12,6 +12,7 @@ from windjoin.arrow.plan import ROW, Plan
 from windjoin.arrow.routes import Copies, Route
 from windjoin.arrow.segments import SegmentWriter
 from windjoin.kernels.spec import I64, Rows
+from windjoin.layout import laid_out
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -145,8 +146,7 @@ def as_schema(batch: pa.RecordBatch, schema: pa.Schema, stream: str) -> pa.Recor
                 f"stream {stream!r}: these rows have no column {field.name!r};"
                 f" there are {', '.join(map(repr, batch.schema.names))}"
             )
-        column = batch.column(place)
-        columns.append(column if column.type == field.type else column.cast(field.type))
+        columns.append(laid_out(batch.column(place), field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from windjoin.arrow.packing import more
 from windjoin.arrow.plan import Plan
 from windjoin.binding import Prepared
+from windjoin.kernels.raised import streams_of as called_with
 from windjoin.kernels.spec import (
     I64,
     Bools,
+    Call,
     Compare,
     Equal,
     Function,
@@ -37,6 +40,7 @@ from windjoin.kernels.spec import (
 from windjoin.output import Fetch
 
 Place = tuple[int, int]  # stream, column or key
+RAISED = "raised"  # what a function raised for a partial result; null: nothing
 
 
 def streams_of(predicate: Predicate) -> set[int]:
@@ -49,14 +53,13 @@ def streams_of(predicate: Predicate) -> set[int]:
 
 
 def partial_schema(plan: Plan, streams: tuple[int, ...]) -> pa.Schema:
-    """Columns of partial results over ``streams``: ``<stream number>.<column>``."""
-    return pa.schema(
-        [
-            pa.field(f"{stream}.{field.name}", field.type)
-            for stream in streams
-            for field in plan.schema(stream)
-        ]
-    )
+    """Columns of partial results over ``streams``: ``<stream number>.<column>``, and RAISED."""
+    fields = [
+        pa.field(f"{stream}.{field.name}", field.type)
+        for stream in streams
+        for field in plan.schema(stream)
+    ]
+    return pa.schema([*fields, pa.field(RAISED, pa.string())] if plan.called else fields)
 
 
 @dataclass
@@ -82,18 +85,20 @@ class Hop:
             for number, predicate in enumerate(spec.predicates)
             if target in streams_of(predicate) and streams_of(predicate) <= reached
         ]
-        self.sides = [
-            self._side(bound, self.positions),
-            self._side((target,), self.positions),
-        ]
+        last = len(reached) == len(spec.streams)
+        self.scores = spec.scores if last else ()  # of results, not of parts of them
+        self.sides = [self._side(bound), self._side((target,))]
         longest = max(spec.streams[s].window for s in bound)
         self.windows: tuple[int, ...] = (longest, spec.streams[target].window)
 
-    def _side(self, streams: tuple[int, ...], positions: list[int]) -> Side:
+    def _side(self, streams: tuple[int, ...]) -> Side:
         columns: dict[Place, None] = {}
         keys: dict[Place, None] = {}
         wides: dict[Place, None] = {}
-        for position in positions:
+        for score in self.scores:
+            for wide in (score.left, score.right):
+                wides[wide.stream, wide.column] = None
+        for position in self.positions:
             predicate = self.query.spec.predicates[position]
             if isinstance(predicate, (Equal, NotEqual)):
                 for key in (predicate.left, predicate.right):
@@ -149,6 +154,10 @@ class Hop:
         return JoinSpec(
             (self._stream(0, names, spec), self._stream(1, spec.streams[self.target].name, spec)),
             tuple(predicates),
+            scores=tuple(
+                replace(score, left=self._wide(score.left), right=self._wide(score.right))
+                for score in self.scores
+            ),
         )
 
     def _stream(self, number: int, name: str, spec: JoinSpec) -> StreamSpec:
@@ -175,7 +184,8 @@ class Hop:
         if isinstance(predicate, Function):
             return replace(predicate, operands=tuple(map(self._operand, predicate.operands)))
         if isinstance(predicate, Opaque):
-            return replace(predicate, streams=(0, 1), evaluate=_Members(self, predicate))
+            pairs = _Members(self, predicate)
+            return replace(predicate, streams=(0, 1), evaluate=pairs.mask, call=pairs.call)
         return replace(
             predicate, left=self._operand(predicate.left), right=self._operand(predicate.right)
         )
@@ -212,6 +222,14 @@ class Hop:
             if self.target in pair and set(pair) <= reached
         )
 
+    def called_with(self, predicate: int) -> tuple[int, ...]:
+        """The streams of the query whose rows a function of `spec_with` gets."""
+        return called_with(self.query.spec.predicates[self.positions[predicate]])
+
+    def raised_before(self, fetch: Fetch, rows: list[I64]) -> Any:
+        """Per result what a function raised for its partial result, as text."""
+        return fetch(0, [RAISED], rows[0])[0] if self.plan.called else None
+
     def members_rows(self, rows: list[I64]) -> list[I64]:
         """Row numbers by stream of the query, from row numbers by input."""
         return [rows[self._number(stream)] for stream in range(len(self.query.spec.streams))]
@@ -219,14 +237,21 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """``evaluate`` of an `Opaque` predicate over the two inputs."""
+    """What an `Opaque` predicate asks of candidates, over the two inputs."""
 
     hop: Hop
     predicate: Opaque
 
-    def __call__(self, rows: Mapping[int, I64]) -> Bools:
-        streams = self.predicate.streams
-        return self.predicate.evaluate({s: rows[int(s == self.hop.target)] for s in streams})
+    def mask(self, rows: Mapping[int, I64]) -> NDArray[Any]:
+        """Which of them hold; 2 where a function raises."""
+        return self.predicate.evaluate(self._members(rows))
+
+    def call(self, rows: Mapping[int, I64]) -> Call:
+        """The call of a function that raises for one combination."""
+        return self.predicate.call(self._members(rows))
+
+    def _members(self, rows: Mapping[int, I64]) -> dict[int, I64]:
+        return {s: rows[int(s == self.hop.target)] for s in self.predicate.streams}
 
 
 def _operands(predicate: Any) -> tuple[Operand, ...]:

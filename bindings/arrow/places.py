@@ -14,4 +14,4 @@ def at_place(place: str) -> Iterator[None]:
     try:
         yield
     except WindjoinError as error:
-        raise type(error)(f"{error} (on {place})") from error
+        raise type(error)(f"{error} (on {place})") from error.__cause__ or error

@@ -6,13 +6,13 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 from windjoin.arrow.routes import AnyRoute, Route
 from windjoin.binding import BoundQuery
 from windjoin.errors import QueryError, SchemaError, quoted
-from windjoin.layout import gatherable_type
+from windjoin.layout import plain_type
 from windjoin.query import Query
 
 Strategy = Literal["single", "atr", "groups", "ctr", "psp"]
@@ -67,6 +67,7 @@ class Plan:
     order: tuple[int, ...] = ()
     limits: Limits = Limits()
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
+    called: bool = False  # a function, for partial results: what it raised travels with them
 
     @property
     def stages(self) -> int:
@@ -106,18 +107,20 @@ class Plan:
         Conditions on them alone are decided, and columns that only those read stay behind.
         """
         names = {self.query.names[stream] for stream in members}
-        left = [c for c in self.query.on if not {column.stream for column in c.columns()} <= names]
+        left = [c for c in self.query.on if not set(c.streams) <= names]
+        decided = [c for c in self.query.on if set(c.streams) <= names]
         kept = dict(self.schemas)
         for stream in members:
             described = self.query.streams[stream]
             read = {c.name for one in left for c in one.columns() if c.stream == described.name}
-            read |= {described.time, *self.bound.payload[stream]}
+            read |= {described.time, *self.bound.selected[stream]}
             own = self.schemas[described.name]
             kept[described.name] = pa.schema([field for field in own if field.name in read])
         streams = [replace(s, where=None) if s.name in names else s for s in self.query.streams]
         query = replace(self.query, on=tuple(left), streams=tuple(streams))
         identity = "-".join(map(str, [self.identity, *members]))
-        return replace(self, query=query, schemas=kept, identity=identity)
+        called = self.called or any(one.calls for one in decided)
+        return replace(self, query=query, schemas=kept, identity=identity, called=called)
 
 
 _bound: OrderedDict[str, BoundQuery] = OrderedDict()
@@ -147,7 +150,7 @@ def travelling(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.S
     expressions = [*query.on, *(c for stream in query.streams for c in stream.conditions)]
     conditions = [column for expression in expressions for column in expression.columns()]
     chosen = {}
-    for stream, shown in zip(query.streams, bound.payload, strict=True):
+    for stream, shown in zip(query.streams, bound.selected, strict=True):
         used = {stream.time, *shown, *(c.name for c in conditions if c.stream == stream.name)}
         schema = schemas[stream.name]
         if ROW in used:
@@ -156,17 +159,9 @@ def travelling(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.S
                 " itself; rename it"
             )
         chosen[stream.name] = pa.schema(
-            [field.with_type(_plain(field.type)) for field in schema if field.name in used]
+            [field.with_type(plain_type(field.type)) for field in schema if field.name in used]
         )
     return chosen
-
-
-def _plain(arrow: Any) -> pa.DataType:
-    """A segment is one message, and a dictionary would be another: values travel."""
-    if pa.types.is_dictionary(arrow):
-        return _plain(arrow.value_type)
-    plain: pa.DataType = gatherable_type(arrow)
-    return plain
 
 
 def single(query: Query, schemas: Mapping[str, pa.Schema], limits: Limits = DEFAULT) -> Plan:

@@ -130,12 +130,17 @@ class _Results:
         self.per_batch = 1024  # rows; the first batch tells how wide they are
 
     def batches(self, found: Found) -> Iterator[pa.RecordBatch]:
-        """Result rows, some at a time."""
+        """Result rows, some at a time; for any of them may a function have raised."""
+        for _, error in found.errors():
+            raise error from error.__cause__
         first, total = 0, len(found.rows[0])
         while first < total:
-            rows = [numbers[first : first + self.per_batch] for numbers in found.rows]
+            rows, scores = (
+                [column[first : first + self.per_batch] for column in columns]
+                for columns in (found.rows, found.scores)
+            )
             first += len(rows[0])
-            table = gathered(self.joined, self.query, found.fetch, rows)
+            table = gathered(self.joined, self.query, found.fetch, rows, scores)
             yield from table.combine_chunks().to_batches()
             width = table.nbytes / table.num_rows
             wanted = int(self.limits.message_bytes / max(1.0, width))
@@ -171,11 +176,16 @@ class _Onward:
 
     def batches(self, found: Found) -> Iterator[pa.RecordBatch]:
         """Partial results as segments, some at a time."""
+        raised: list[str | None] = [None] * len(found.rows[0])
+        for number, error in found.errors():
+            raised[number] = str(error)
         for first in range(0, len(found.rows[0]), MOST_ROWS):
             rows = [numbers[first : first + MOST_ROWS] for numbers in found.rows]
-            yield from self._send(found, rows)
+            yield from self._send(found, rows, raised[first : first + MOST_ROWS])
 
-    def _send(self, found: Found, rows: list[Any]) -> Iterator[pa.RecordBatch]:
+    def _send(
+        self, found: Found, rows: list[Any], raised: list[str | None]
+    ) -> Iterator[pa.RecordBatch]:
         fetch, numbers = self.joined.members_fetch(found.fetch), self.joined.members_rows(rows)
         arrays, times, until = [], [], []
         windows = self.plan.bound.spec.streams
@@ -187,6 +197,8 @@ class _Onward:
             times.append(time)
             until.append(more(time, windows[stream].window))
         latest, last = np.maximum.reduce(times), np.minimum.reduce(until)
+        if self.plan.called:
+            arrays.append(pa.array(raised, pa.string()))
         table = pa.table(arrays, schema=self.schema).combine_chunks()
         copies = self.route.meeting(less(latest, self.window), last)
         for batch in table.to_batches():

@@ -49,6 +49,7 @@ class Route:
         cls, stretches: Sequence[tuple[int, int, tuple[int, ...]]], *, split: bool = False
     ) -> Route:
         """Of stretches ``low <= t < high`` that may overlap; ends are clipped to int64."""
+        stretches = [each for each in stretches if each[0] <= LATEST and each[1] > EARLIEST]
         low = [max(EARLIEST, stretch[0]) for stretch in stretches]
         high = [min(LATEST + 1, stretch[1]) for stretch in stretches]
         borders = sorted({EARLIEST, *low, *(end for end in high if end <= LATEST)})

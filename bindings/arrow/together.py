@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 from windjoin.arrow.plan import Plan
-from windjoin.binding import Prepared
+from windjoin.binding import BoundQuery, Prepared
+from windjoin.kernels.raised import streams_of
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.output import Fetch
 
@@ -16,6 +17,7 @@ class Joinable(Protocol):
     """What a block of rows needs to know of the join it is part of."""
 
     windows: tuple[int, ...]  # by input
+    query: BoundQuery
 
     def prepare(self, number: int, rows: pa.Table) -> Prepared:
         """Rows of an input for the kernels."""
@@ -31,6 +33,12 @@ class Joinable(Protocol):
 
     def distinct(self) -> tuple[tuple[int, int], ...]:
         """Streams whose rows must differ, as far as they are decided here."""
+
+    def called_with(self, predicate: int) -> tuple[int, ...]:
+        """The streams of the query whose rows a function of `spec_with` gets."""
+
+    def raised_before(self, fetch: Fetch, rows: list[I64]) -> Any:
+        """Per result what a function raised for it elsewhere, as text; None: for none of them."""
 
 
 class Together:
@@ -60,8 +68,18 @@ class Together:
         """All of them."""
         return tuple(self.query.query.exclude_self)
 
+    def called_with(self, predicate: int) -> tuple[int, ...]:
+        """Inputs are streams."""
+        return streams_of(self.query.spec.predicates[predicate])
 
-def gathered(joined: Joinable, query: Any, fetch: Fetch, rows: list[I64]) -> pa.Table:
-    """The result table of a query for row numbers by input."""
-    table: pa.Table = query.gather_with(joined.members_fetch(fetch), joined.members_rows(rows))
-    return table
+    def raised_before(self, fetch: Fetch, rows: list[I64]) -> Any:
+        """Nothing was done before."""
+        return None
+
+
+def gathered(
+    joined: Joinable, query: BoundQuery, fetch: Fetch, rows: list[I64], scores: list[Any]
+) -> pa.Table:
+    """The result table of a query for row numbers by input, and the scores of these results."""
+    members = joined.members_rows(rows)
+    return query.gather_with(joined.members_fetch(fetch), members, scores=scores)

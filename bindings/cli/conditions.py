@@ -11,10 +11,10 @@ import operator
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, NoReturn
 
-import windjoin
-from windjoin import pairs
+from windjoin import pairs, similarity
 from windjoin.errors import QueryError, hint
 from windjoin.expressions import Expression
 from windjoin.streams import Stream
@@ -124,13 +124,19 @@ class _Builder:
 
     def _call(self, node: ast.Call) -> Any:
         function = self._function(node.func)
-        positional = [self.build(argument) for argument in node.args]
+        positional = [self._argument(argument) for argument in node.args]
         named = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 _refuse(node)
-            named[keyword.arg] = self.build(keyword.value)
+            named[keyword.arg] = self._argument(keyword.value)
         return function(*positional, **named)
+
+    def _argument(self, node: ast.expr) -> Any:
+        """A value, or the pair of columns that stands for a weighted set."""
+        if isinstance(node, ast.Tuple):
+            return tuple(self.build(element) for element in node.elts)
+        return self.build(node)
 
     def _function(self, node: ast.expr) -> Callable[..., Any]:
         match node:
@@ -162,7 +168,7 @@ def _named(name: str) -> Callable[..., Any]:
         return _CONSTRUCTORS[name]
     if name not in pairs.known():
         raise QueryError(f"{name!r} is not one of {', '.join(functions())}")
-    measure: Callable[..., Any] = getattr(windjoin, name)
+    measure: Callable[..., Any] = getattr(similarity, name, partial(similarity.measure, name))
     return measure
 
 

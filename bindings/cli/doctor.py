@@ -115,7 +115,7 @@ def _spark() -> Iterator[Finding]:
 
 def _cache() -> Iterator[Finding]:
     try:
-        from windjoin.kernels.functions import cache_folder
+        from windjoin.kernels.compiling import cache_folder
     except ValueError as error:
         yield Finding("cache", f"not looked for: {error}", broken=True)
         return

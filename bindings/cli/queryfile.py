@@ -15,9 +15,10 @@ from windjoin.query import Query
 from windjoin.streams import Stream
 
 _QUERY_KEYS = (
-    "on", "select", "closed", "cross", "exclude_self", "ordered", "threads", "output", "streams",
+    "on", "select", "closed", "cross", "exclude_self", "nearest", "ordered", "threads", "output",
+    "streams",
 )  # fmt: skip
-_STREAM_KEYS = ("path", "time", "window", "unit", "where")
+_STREAM_KEYS = ("path", "time", "window", "unit", "where", "idle")
 _SHAPES: dict[type, str] = {str: "a text", bool: "true or false", int: "a whole number"}
 
 
@@ -60,6 +61,7 @@ def _described(described: Mapping[str, Any], folder: Path) -> QueryFile:
         closed=_value(described, "closed", str, "both"),
         cross=_value(described, "cross", bool, False),
         exclude_self=_exclude_self(described),
+        nearest=_value(described, "nearest", int, None),
     )
     output = _value(described, "output", str, None)
     return QueryFile(
@@ -96,6 +98,7 @@ def _stream(name: str, table: Mapping[str, Any]) -> Stream:
         time=_value(table, "time", str, None),
         window=table["window"],
         unit=_value(table, "unit", str, None),
+        idle=_value(table, "idle", str, None),
         where=where and (lambda stream: _expression(where, "where", {name: stream})),
     )
 

@@ -85,6 +85,38 @@ def test_errors_of_hosts_say_where(spark: Any) -> None:
         found.collect()
 
 
+def too_large(x: float, y: float) -> bool:
+    if x > 0.9:
+        raise ValueError("too large")
+    return abs(x - y) <= 0.5
+
+
+@pytest.mark.parametrize("strategy", ["atr", "ctr", "auto"])
+def test_a_function_that_raises_ends_the_job(spark: Any, strategy: str) -> None:
+    a, b, c = (wj.stream(name, time="ts", window=5) for name in "abc")
+    on = [wj.udf(too_large, a["x"], b["x"]), b["k"] == c["k"]]
+    query = wj.join(a, b, c, on=on, select=[a["ts"], b["ts"], c["ts"]])
+    tables = {
+        "a": pa.table({"ts": [1, 2, 3], "k": [1, 1, 1], "x": [0.5, 0.95, 0.7]}),
+        "b": pa.table({"ts": [2, 900, 4], "k": [2, 1, 3], "x": [0.6, 0.6, 0.6]}),
+        "c": pa.table({"ts": [3, 4, 5], "k": [1, 1, 1], "x": [0.1, 0.1, 0.1]}),
+    }
+    frames = {name: spark.createDataFrame(table) for name, table in tables.items()}
+    found = wjs.join(query, frames, hosts=2, strategy=strategy)  # type: ignore[arg-type]
+    assert found.count() == 0  # of partial results that raise none is completed
+    tables["c"] = pa.table({"ts": [3, 4], "k": [2, 2], "x": [0.1, 0.1]})
+    frames["c"] = spark.createDataFrame(tables["c"])
+    found = wjs.join(query, frames, hosts=2, strategy=strategy)  # type: ignore[arg-type]
+    said = r"FunctionError: stream 'a', row of ts 2, with stream 'b', row of ts 2: "
+    said += r"`udf\(too_large, a\[\"x\"\], b\[\"x\"\]\)`: too_large\(0.95, 0.6\) raised"
+    said += r" ValueError: too large \(File \".*test_errors.py\", line \d+\)"
+    with pytest.raises(Exception, match=said):
+        found.collect()
+    query.run({name: table.slice(0, 1) for name, table in tables.items()})
+    with pytest.raises(wj.FunctionError, match="stream 'a', row 1, with stream 'b', row 0: "):
+        query.run(tables)
+
+
 def test_explain_says_what_and_why(spark: Any, frame: Any) -> None:
     query = pair()
     assert wjs.explain(query) == "nothing planned yet: give the frames, or join them first"

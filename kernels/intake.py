@@ -1,0 +1,260 @@
+"""What joins of live streams have in common: windows, clocks, keys, rows made ready for a step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from windjoin.kernels.keys import new_space
+from windjoin.kernels.order import Order
+from windjoin.kernels.records import Records, live_records
+from windjoin.kernels.renewal import Renewal
+from windjoin.kernels.scores import Scores
+from windjoin.kernels.side import Codes
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
+from windjoin.kernels.window import Window
+from windjoin.pyx.keys import KeySpace
+from windjoin.pyx.output import release
+from windjoin.pyx.pipeline import Pipeline
+from windjoin.pyx.silence import Silence
+from windjoin.pyx.store import Clock, Counts, Store
+
+CARE_EVERY = 1024  # rows, or promises
+SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
+# seconds after which each stream is silent, and what tells the seconds
+Silencing = tuple[Sequence[float], Callable[[], float]]
+
+
+@dataclass(slots=True)
+class Judged:
+    """What the clock of a stream says of rows before they are taken."""
+
+    newest: int  # time of the stream after them
+    ordered: bool  # times never decrease
+    late: Bools | None  # mask over the rows
+    watermark: int  # that the first late row met
+
+
+class Intake(ABC):
+    """State of all streams of a live join; a subclass says what is done with their rows.
+
+    Results are given as one array of arrival numbers for each stream, and behind them one array for
+    each of ``spec.scores``: when a result leaves, its rows may be forgotten.
+    """
+
+    replanned = 0  # how often orders or indexes have been chosen anew
+
+    @property
+    @abstractmethod
+    def results(self) -> int:
+        """Results so far."""
+
+    def __init__(self, spec: JoinSpec, lateness: int = 0, silence: Silencing | None = None) -> None:
+        self.spec = spec
+        numbered = {s for pair in spec.distinct for s in pair}
+        self.windows = [Window(stream, s in numbered) for s, stream in enumerate(spec.streams)]
+        self.clocks = [Clock(lateness) for _ in spec.streams]
+        self.silence = None if silence is None else Silence(self.clocks, *silence)
+        self.counts = [Counts() for _ in spec.streams]
+        self._spaces: dict[int, KeySpace] = {}
+        for stream in spec.streams:
+            for kind, space in zip(stream.keys, stream.spaces, strict=True):
+                self._spaces.setdefault(space, new_space(kind))
+            for wide in stream.wides:
+                if wide.space >= 0:
+                    self._spaces.setdefault(wide.space, new_space(wide.items))
+        self._sweep_at = SWEEP_AT
+        self._renewal = Renewal(max(stream.window for stream in spec.streams))
+        self._to_give_back = False
+        self.on_care: Callable[[], None] | None = None
+        self._since_care, self._patience = 0, CARE_EVERY
+        self._scores = Scores.of_sides(spec, self.windows)
+
+    @abstractmethod
+    def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
+        """Join newly arrived rows with all that is here, then keep them.
+
+        Per stream, arrival numbers of the members of every result that is complete now.
+        """
+
+    @abstractmethod
+    def advance(self, stream: int, time: int) -> None:
+        """Nothing of a stream before ``time`` will come any more."""
+
+    @abstractmethod
+    def catch_up(self) -> list[Any]:
+        """Results that a promise has made complete."""
+
+    @abstractmethod
+    def flush(self) -> list[Any]:
+        """All results that are still to come, now that no row will."""
+
+    @abstractmethod
+    def first_needed(self, stream: int) -> int:
+        """The first row of a stream that results to come may have."""
+
+    @abstractmethod
+    def done_by(self, stream: int) -> tuple[int, int]:
+        """Results that rows of a stream completed, and candidates looked at for that."""
+
+    def plans(self) -> list[tuple[Order, Pipeline]]:
+        """For rows of each stream, in which order they probe the others, if that is settled."""
+        return []
+
+    def structures(self, order: Order) -> list[set[str]]:
+        """What the indexes of an order are, one per step; of hosts each has its own."""
+        return [set() for _ in order.steps]
+
+    def in_blocks(self, stream: int) -> bool:
+        """Whether many rows of a stream take each step together."""
+        return False
+
+    def report(self) -> dict[str, Any] | None:
+        """What hosts did, where there are several."""
+        return None
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Start what runs beside the caller."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what runs beside the caller."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for windows, indexes and keys."""
+        return sum(window.nbytes for window in self.windows) + sum(
+            space.nbytes for space in self._spaces.values()
+        )
+
+    @property
+    def close_spaces(self) -> set[int]:
+        """The key spaces whose codes are found in an array, as their keys lie close together."""
+        return {number for number, space in self._spaces.items() if space.close_together}
+
+    def new_stores(self) -> list[Store]:
+        """The compiled sides of all windows with the indexes that they have now."""
+        return [
+            Store(window, counts, self._spaces)
+            for window, counts in zip(self.windows, self.counts, strict=True)
+        ]
+
+    def judge(self, stream: int, time: I64, bad: Bools | None = None) -> Judged:
+        """Which of some rows would be late; nothing is taken yet.
+
+        bad: rows that have no time; they get an arrival number and nothing else.
+        """
+        return Judged(*self.clocks[stream].judge(time, None if bad is None else bad.view(np.uint8)))
+
+    def usable(self, stream: int, rows: Rows, judged: Judged) -> Bools | None:
+        """Rows that can be part of a result, None: all; the others are counted."""
+        counts, usable = self.counts[stream], rows.usable
+        if judged.late is not None:
+            counts.late += int(judged.late.sum())
+            usable = ~judged.late if usable is None else usable & ~judged.late
+        if usable is not None:
+            counts.unusable += len(usable) - int(usable.sum())
+        return usable
+
+    def encode(
+        self, stream: int, rows: Rows, usable: Bools | None
+    ) -> tuple[list[Codes], list[tuple[I64, Codes, Records]]]:
+        """Codes of all keys, and (starts, lengths, content) of all wide columns."""
+        spec = self.spec.streams[stream]
+        codes = [
+            self._spaces[space].encode(key, usable)
+            for key, space in zip(rows.keys, spec.spaces, strict=True)
+        ]
+        records = live_records(spec.wides, rows.wides, self._spaces, usable)
+        return codes, [(one.start, one.length, one) for one in records]
+
+    def _none(self) -> list[I64]:
+        """Arrival numbers of no result."""
+        return [np.empty(0, np.int64) for _ in self.windows]
+
+    def _scored(self, found: list[I64]) -> list[Any]:
+        """Results with their scores; their rows are still here."""
+        return [*found, *self._scores.of(found)] if self._scores else found
+
+    def _look_after(self, rows: int) -> None:
+        """Take care now and then: ``rows`` came, or half as many went."""
+        self._since_care += rows
+        if self._since_care >= self._patience:
+            self._care()
+
+    def _care(self) -> int:
+        """What is not done with every row; after how many rows to do it again, 0: as ever."""
+        self.keep_small()
+        sooner = self._renew_if_due()
+        self._since_care, self._patience = 0, sooner or CARE_EVERY
+        if self.on_care is not None:
+            self.on_care()
+        return sooner
+
+    def _renew_if_due(self) -> int:
+        """Begin anew if rows have become few; after how many rows to look again, 0: as ever."""
+        if self._to_give_back:  # what the last beginning left is free by now
+            release()
+            self._to_give_back = False
+        rows = sum(map(len, self.windows))
+        come = sum(counts.rows_in for counts in self.counts)
+        if self._renewal.due(rows, come, [clock.watermark for clock in self.clocks]):
+            self._renew()
+            self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())
+            self._to_give_back = True
+            return 1
+        return self._renewal.patience(rows)
+
+    @abstractmethod
+    def _renew(self) -> None:
+        """New indexes, codes and blocks for the rows that there are."""
+
+    def _renumber(self, classes: Mapping[int, int]) -> None:
+        """Give out the first codes again, where no index has rows by the old ones.
+
+        classes: of spaces whose codes keep their remainder by that
+        """
+        codes = {
+            number: self._spaces[number].renumber(live, classes.get(number, 1))
+            for number, live in self._codes_alive().items()
+        }
+        for window in self.windows:
+            window.renumber(codes)
+            window.settle()
+
+    def keep_small(self) -> None:
+        """Give back room of rings, and sweep keys when they have doubled."""
+        for window in self.windows:
+            window.shrink()
+        if self._keys_held() > self._sweep_at:
+            self._sweep()
+            self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())
+
+    def _keys_held(self) -> int:
+        held = sum(space.used for space in self._spaces.values())
+        for window in self.windows:
+            held += sum(index.n_keys for index in window.indexes.values())
+        return held
+
+    def _sweep(self) -> None:
+        for window in self.windows:
+            window.sweep()
+        for number, live in self._codes_alive().items():
+            self._spaces[number].sweep(live)
+
+    def _codes_alive(self) -> dict[int, NDArray[np.uint8]]:
+        """One byte for each code of each space: whether rows of the windows have it."""
+        live = {number: np.zeros(space.n_codes, np.uint8) for number, space in self._spaces.items()}
+        for window in self.windows:
+            for key, space in enumerate(window.spec.spaces):
+                codes = window.codes_alive(key)
+                live[space][codes[codes >= 0]] = 1
+            for number, wide in enumerate(window.spec.wides):
+                if wide.space >= 0:
+                    window.mark_items(number, live[wide.space])
+        return live

@@ -1,0 +1,274 @@
+/* Columns of results, gathered from pages into one Arrow record batch.
+ *
+ * All that a batch is made of lies in one block of memory, freed when its last array is released:
+ *
+ *   | Block | children, of all arrays | their pointers | buffers' pointers | buffer | buffer | ...
+ */
+#ifndef WINDJOIN_GATHER_H
+#define WINDJOIN_GATHER_H
+#include "payload.h"
+
+#define AHEAD 8            /* rows whose values are fetched before they are copied */
+#define MOST_BUFFERS 3     /* of an array */
+#define SMALL_VALUE OVERRUN /* bytes; such values are copied whole, whatever their length */
+
+/* A column of the result: column `number` of rows `row` of a window. */
+typedef struct {
+    const Payload *from;
+    int number;
+    const int64_t *row;
+    int64_t bytes; /* found out on the way: of a VARIABLE column's items */
+} Wish;
+
+typedef struct {
+    void *memory;
+    int64_t arrays; /* not yet released */
+} Block;
+
+enum { GATHERED, NO_MEMORY, TOO_LONG };
+
+static inline const Layout *layout_of(const Wish *wish) { return &wish->from->layout[wish->number]; }
+
+static inline int may_be_null(const Wish *wish) { return wish->from->nulls[wish->number] != 0; }
+
+static inline int may_have_null_items(const Wish *wish) {
+    return layout_of(wish)->child && wish->from->item_nulls[wish->number] != 0;
+}
+
+/* -- what a batch needs ------------------------------------------------------------------------ */
+
+static inline int64_t items_of(const Wish *wish, int64_t n) {
+    const Layout *layout = layout_of(wish);
+    return layout->kind == VARIABLE ? wish->bytes / layout->width : n * layout->items;
+}
+
+/* Bytes of all items of n rows of a VARIABLE column. */
+static inline int64_t variable_bytes(const Wish *wish, int64_t n) {
+    const Payload *from = wish->from;
+    const Layout *layout = layout_of(wish);
+    int64_t items = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t *offset = offsets_of(page_of(from, wish->row[i]), layout);
+        int64_t place = place_of(from, wish->row[i]);
+        items += offset[place + 1] - offset[place];
+    }
+    return items * layout->width;
+}
+
+static inline int64_t column_bytes(const Wish *wish, int64_t n) {
+    const Layout *layout = layout_of(wish);
+    int64_t bytes = may_be_null(wish) ? round_up(n / 8 + 1) : 0;
+    if (layout->kind == FIXED) bytes += round_up(n * layout->width + OVERRUN);
+    else if (layout->kind == BITS) bytes += round_up(n / 8 + 1);
+    else bytes += round_up((n + 1) * layout->offset_bytes) + round_up(wish->bytes + OVERRUN);
+    if (may_have_null_items(wish)) bytes += round_up(items_of(wish, n) / 8 + 1);
+    return bytes;
+}
+
+/* -- the block --------------------------------------------------------------------------------- */
+
+static inline void array_release(ArrowArray *array) {
+    for (int64_t k = 0; k < array->n_children; k++)
+        if (array->children[k]->release) array->children[k]->release(array->children[k]);
+    Block *block = array->private_data;
+    array->release = NULL;
+    if (__atomic_sub_fetch(&block->arrays, 1, __ATOMIC_ACQ_REL) == 0) free(block->memory);
+}
+
+/* Where the parts of a block are still free. */
+typedef struct {
+    Block *block;
+    ArrowArray *array;
+    ArrowArray **child;
+    const void **buffer;
+    char *data;
+} Room;
+
+static inline void array_begin(ArrowArray *array, Room *room, int64_t length, int buffers,
+                               int children) {
+    memset(array, 0, sizeof(ArrowArray));
+    array->length = length;
+    array->n_buffers = buffers;
+    array->n_children = children;
+    array->buffers = room->buffer;
+    memset(room->buffer, 0, (size_t)buffers * sizeof(void *));
+    array->children = room->child;
+    array->private_data = room->block;
+    array->release = array_release;
+    room->buffer += buffers;
+    room->child += children;
+    room->block->arrays++;
+}
+
+static inline char *room_take(Room *room, int64_t bytes) {
+    char *data = room->data;
+    room->data += round_up(bytes);
+    return data;
+}
+
+/* One piece of memory for n rows of all columns; 0: there is none. */
+static inline int room_new(Room *room, const Wish *wish, int columns, int64_t n) {
+    int64_t arrays = 2 * (int64_t)columns, data = 64;
+    size_t head = sizeof(Block) + (size_t)arrays * (sizeof(ArrowArray) + sizeof(ArrowArray *)) +
+                  (size_t)(arrays + 1) * MOST_BUFFERS * sizeof(void *);
+    for (int k = 0; k < columns; k++) data += column_bytes(&wish[k], n);
+    char *memory = malloc(head + (size_t)data);
+    if (!memory) return 0;
+    room->block = (Block *)memory;
+    room->block->memory = memory;
+    room->block->arrays = 0;
+    room->array = (ArrowArray *)(room->block + 1);
+    room->child = (ArrowArray **)(room->array + arrays);
+    room->buffer = (const void **)(room->child + arrays);
+    room->data = (char *)round_up((int64_t)(memory + head));
+    return 1;
+}
+
+/* -- values ------------------------------------------------------------------------------------ */
+
+#define GATHER_FIXED(TYPE)                                                                           \
+    do {                                                                                             \
+        TYPE *to = (TYPE *)out;                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                            \
+            int64_t later = row[i + AHEAD < n ? i + AHEAD : i], now = row[i];                        \
+            __builtin_prefetch((TYPE *)(page_of(from, later)->memory + at) + place_of(from, later)); \
+            to[i] = ((const TYPE *)(page_of(from, now)->memory + at))[place_of(from, now)];          \
+        }                                                                                            \
+    } while (0)
+
+typedef struct {
+    int64_t low, high;
+} Sixteen;
+
+static inline void gather_fixed(const Payload *from, const Layout *layout, const int64_t *row,
+                                int64_t n, char *out) {
+    int64_t at = layout->values, width = layout->width;
+    if (width == 8) GATHER_FIXED(int64_t);
+    else if (width == 4) GATHER_FIXED(int32_t);
+    else if (width == 2) GATHER_FIXED(int16_t);
+    else if (width == 1) GATHER_FIXED(int8_t);
+    else if (width == 16) GATHER_FIXED(Sixteen);
+    else
+        for (int64_t i = 0; i < n; i++)
+            memcpy(out + i * width, page_of(from, row[i])->memory + at + place_of(from, row[i]) * width,
+                   (size_t)width);
+}
+
+/* Bits that lie `at` in their pages; how many are zero. */
+static inline int64_t gather_bits(const Payload *from, int64_t at, const int64_t *row, int64_t n,
+                                  uint8_t *out) {
+    int64_t zeros = 0;
+    memset(out, 0, (size_t)(n / 8 + 1));
+    for (int64_t i = 0; i < n; i++) {
+        int one = bit((const uint8_t *)page_of(from, row[i])->memory + at, place_of(from, row[i]));
+        out[i >> 3] |= (uint8_t)(one << (i & 7));
+        zeros += !one;
+    }
+    return zeros;
+}
+
+static inline void gather_offsets(const Wish *wish, int64_t n, char *out) {
+    const Payload *from = wish->from;
+    const Layout *layout = layout_of(wish);
+    int64_t at = 0;
+    for (int64_t i = 0; i <= n; i++) {
+        if (layout->offset_bytes == 4) ((int32_t *)out)[i] = (int32_t)at;
+        else ((int64_t *)out)[i] = at;
+        if (i == n) break;
+        const int64_t *offset = offsets_of(page_of(from, wish->row[i]), layout);
+        int64_t place = place_of(from, wish->row[i]);
+        at += offset[place + 1] - offset[place];
+    }
+}
+
+static inline void gather_variable(const Wish *wish, int64_t n, char *out) {
+    const Payload *from = wish->from;
+    const Layout *layout = layout_of(wish);
+    for (int64_t i = 0; i < n; i++) {
+        const Page *page = page_of(from, wish->row[i]);
+        const int64_t *offset = offsets_of(page, layout) + place_of(from, wish->row[i]);
+        const char *values = page->part[wish->number].bytes + offset[0] * layout->width;
+        int64_t bytes = (offset[1] - offset[0]) * layout->width;
+        if (bytes > SMALL_VALUE) memcpy(out, values, (size_t)bytes);
+        else if (bytes) memcpy(out, values, SMALL_VALUE);
+        out += bytes;
+    }
+}
+
+/* Bits of items; how many items are null. */
+static inline int64_t gather_item_bits(const Wish *wish, int64_t n, uint8_t *out) {
+    const Payload *from = wish->from;
+    const Layout *layout = layout_of(wish);
+    int64_t at = 0, nulls = 0;
+    memset(out, 0, (size_t)(items_of(wish, n) / 8 + 1));
+    for (int64_t i = 0; i < n; i++) {
+        const Page *page = page_of(from, wish->row[i]);
+        int64_t place = place_of(from, wish->row[i]), begin = place * layout->items;
+        int64_t stop = begin + layout->items;
+        if (layout->kind == VARIABLE) {
+            begin = offsets_of(page, layout)[place];
+            stop = offsets_of(page, layout)[place + 1];
+        }
+        const uint8_t *valid = page->part[wish->number].item_valid;
+        for (int64_t k = begin; k < stop; k++, at++) {
+            if (!valid || bit(valid, k)) set_bit(out, at);
+            else nulls++;
+        }
+    }
+    return nulls;
+}
+
+/* -- columns ----------------------------------------------------------------------------------- */
+
+static inline void gather_items(const Wish *wish, int64_t n, ArrowArray *array, Room *room,
+                                const char *values) {
+    ArrowArray *items = array->children[0] = room->array++;
+    int64_t length = items_of(wish, n);
+    array_begin(items, room, length, 2, 0);
+    items->buffers[1] = values;
+    if (!may_have_null_items(wish)) return;
+    uint8_t *valid = (uint8_t *)room_take(room, length / 8 + 1);
+    items->null_count = gather_item_bits(wish, n, valid);
+    items->buffers[0] = valid;
+}
+
+static inline void gather_column(const Wish *wish, int64_t n, ArrowArray *array, Room *room) {
+    const Payload *from = wish->from;
+    const Layout *layout = layout_of(wish);
+    int variable = layout->kind == VARIABLE;
+    array_begin(array, room, n, 1 + variable + !layout->child, layout->child);
+    if (may_be_null(wish)) {
+        uint8_t *valid = (uint8_t *)room_take(room, n / 8 + 1);
+        array->null_count = gather_bits(from, layout->valid, wish->row, n, valid);
+        array->buffers[0] = valid;
+    }
+    if (variable) {
+        char *offsets = room_take(room, (n + 1) * layout->offset_bytes);
+        gather_offsets(wish, n, offsets);
+        array->buffers[1] = offsets;
+    }
+    int64_t bytes = variable ? wish->bytes : layout->kind == BITS ? n / 8 + 1 : n * layout->width;
+    char *values = room_take(room, bytes + (layout->kind == BITS ? 0 : OVERRUN));
+    if (variable) gather_variable(wish, n, values);
+    else if (layout->kind == BITS) gather_bits(from, layout->values, wish->row, n, (uint8_t *)values);
+    else gather_fixed(from, layout, wish->row, n, values);
+    if (layout->child) gather_items(wish, n, array, room, values);
+    else array->buffers[1 + variable] = values;
+}
+
+/* A record batch of n rows; TOO_LONG: some column has more than its offsets can count. */
+static inline int gather(Wish *wish, int columns, int64_t n, ArrowArray *out) {
+    Room room;
+    for (int k = 0; k < columns; k++) {
+        const Layout *layout = layout_of(&wish[k]);
+        if (layout->kind != VARIABLE) continue;
+        wish[k].bytes = variable_bytes(&wish[k], n);
+        if (layout->offset_bytes == 4 && items_of(&wish[k], n) > INT32_MAX) return TOO_LONG;
+    }
+    if (!room_new(&room, wish, columns, n)) return NO_MEMORY;
+    array_begin(out, &room, n, 1, columns);
+    for (int k = 0; k < columns; k++) out->children[k] = room.array++;
+    for (int k = 0; k < columns; k++) gather_column(&wish[k], n, out->children[k], &room);
+    return GATHERED;
+}
+#endif

@@ -1,0 +1,43 @@
+from libc.stdint cimport int64_t
+
+
+cdef extern from "arrow_c.h" nogil:
+    ctypedef struct ArrowArray:
+        int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_children
+        const void **buffers
+        ArrowArray **children
+        void (*release)(ArrowArray *)
+    ctypedef struct ArrowArrayStream:
+        int (*get_next)(ArrowArrayStream *, ArrowArray *)
+        const char *(*get_last_error)(ArrowArrayStream *)
+
+
+cdef struct Wanted:
+    int64_t number
+    int form
+    int64_t size  # bytes of a number as it comes, or how long vectors are
+    int kind
+    int itemsize
+
+
+cdef ArrowArrayStream *stream_of(capsule) except NULL
+
+
+cdef class Borrowed:
+    cdef ArrowArray batch
+    cdef bint next(self, ArrowArrayStream *stream) except -1
+    cdef object over(self, const void *data, int64_t first, int64_t n, int kind, int size)
+    cdef object numbers(
+        self, const ArrowArray *values, int64_t first, int64_t n, const Wanted *as_
+    )
+    cdef object widened(
+        self, const ArrowArray *values, int64_t first, int64_t n, const Wanted *as_
+    )
+    cdef object texts(self, const ArrowArray *column, int64_t first, int64_t n, const Wanted *as_)
+    cdef object lists(self, const ArrowArray *column, int64_t first, int64_t n, const Wanted *as_)
+    cdef object vectors(
+        self, const ArrowArray *column, int64_t first, int64_t n, const Wanted *as_
+    )

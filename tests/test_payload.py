@@ -1,0 +1,193 @@
+"""Columns of live windows in pages: gathered rows are those that Arrow would take."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from windjoin.layout import gatherable_type
+from windjoin.payload import Payload, layout_of
+from windjoin.pyx.crew import share_out
+
+INTEGERS = [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()]
+TIMES = [
+    pa.timestamp("us"),
+    pa.date32(),
+    pa.time64("ns"),
+    pa.duration("s"),
+    pa.month_day_nano_interval(),
+]
+PAGED = [
+    *INTEGERS,
+    *TIMES,
+    *(pa.bool_(), pa.float16(), pa.float32(), pa.float64()),
+    *(pa.decimal128(20, 2), pa.decimal256(50, 2), pa.binary(3), pa.uuid()),
+    *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary()),
+    *(pa.list_(pa.int32()), pa.large_list(pa.float64()), pa.list_(pa.binary(2))),
+    *(pa.list_(pa.float32(), 3), pa.list_(pa.int64(), 1)),
+]
+IN_CHUNKS = [
+    *(pa.null(), pa.struct([("x", pa.int8())]), pa.list_(pa.string()), pa.list_(pa.bool_())),
+    *(pa.dictionary(pa.int8(), pa.string()), pa.map_(pa.int8(), pa.int8()), pa.list_(pa.int8(), 0)),
+]
+WIDE = pa.binary(20_000)  # so that a page has few rows
+
+
+@pytest.mark.parametrize("arrow", PAGED, ids=str)
+def test_values_of_these_types_lie_in_pages(arrow: pa.DataType) -> None:
+    assert layout_of(arrow) is not None
+
+
+@pytest.mark.parametrize("arrow", IN_CHUNKS, ids=str)
+def test_values_of_these_types_lie_in_chunks(arrow: pa.DataType) -> None:
+    assert layout_of(gatherable_type(arrow)) is None
+
+
+def values(arrow: Any, n: int, seed: int, nulls: bool) -> pa.Array:
+    """Values of a type with nulls also inside lists, from any bytes of random numbers."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(arrow, values(arrow.storage_type, n, seed, nulls))
+    random = np.random.default_rng(seed)
+    missing = random.random(n) < 0.3 if nulls else np.zeros(n, np.bool_)
+    bits = pa.py_buffer(np.packbits(~missing, bitorder="little")) if nulls else None
+    if pa.types.is_null(arrow):
+        return pa.nulls(n)
+    if pa.types.is_dictionary(arrow):
+        return values(arrow.value_type, n, seed, nulls).dictionary_encode().cast(arrow)
+    if pa.types.is_fixed_size_list(arrow):
+        items = values(arrow.value_type, n * arrow.list_size, seed + 1, nulls)
+        return pa.Array.from_buffers(arrow, n, [bits], children=[items])
+    lengths = random.integers(0, 40, n) * (random.random(n) < 0.7)
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
+        texts = [None if gone else "é" * k for gone, k in zip(missing, lengths, strict=True)]
+        return pa.array(texts, arrow)
+    if pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow):
+        return pa.array(
+            [None if gone else bytes(k) for gone, k in zip(missing, lengths, strict=True)], arrow
+        )
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        size = np.dtype(np.int32 if pa.types.is_list(arrow) else np.int64)
+        offsets = pa.py_buffer(np.concatenate([[0], np.cumsum(lengths)]).astype(size))
+        items = values(arrow.value_type, int(lengths.sum()), seed + 1, nulls)
+        return pa.Array.from_buffers(arrow, n, [bits, offsets], children=[items])
+    if pa.types.is_struct(arrow) or pa.types.is_map(arrow):
+        made = [{"x": k} if pa.types.is_struct(arrow) else [(1, k)] for k in range(n)]
+        return pa.array(
+            [None if gone else one for gone, one in zip(missing, made, strict=True)], arrow
+        )
+    data = random.integers(0, 256, (n, max(arrow.bit_width // 8, 1)), np.uint8)
+    if not pa.types.is_boolean(arrow):
+        data[:, 1:] = 0  # small numbers are valid times and decimals
+    return pa.Array.from_buffers(arrow, n, [bits, pa.py_buffer(data)])
+
+
+def same(got: Any, owed: Any) -> None:
+    got = pa.chunked_array([got]) if isinstance(got, pa.Array) else got
+    got.validate(full=True)
+    got, owed = got.combine_chunks(), owed.combine_chunks()
+    assert got.type == owed.type
+    assert got.null_count == owed.null_count
+    assert repr(got.to_pylist()) == repr(owed.to_pylist())  # with NaN
+
+
+@given(
+    types=st.lists(st.sampled_from(PAGED + IN_CHUNKS), min_size=1, max_size=4),
+    wide=st.booleans(),
+    pushes=st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 9)), max_size=8),
+    data=st.data(),
+)
+def test_gathered_rows_are_those_that_arrow_takes(
+    types: list[pa.DataType], wide: bool, pushes: Any, data: st.DataObject
+) -> None:
+    types = [*types, WIDE] if wide else types
+    schema = pa.schema([(f"c{k}", gatherable_type(arrow)) for k, arrow in enumerate(types)])
+    names = data.draw(st.permutations(schema.names))[: data.draw(st.integers(1, len(types)))]
+    payload = Payload(schema, names)
+    come, head = schema.empty_table(), 0
+    for number, (n, nulls, cut) in enumerate(pushes):
+        arrays = [values(arrow, n + cut, number, nulls) for arrow in types]
+        rows = pa.table(arrays, schema.names).cast(schema).slice(cut, n)
+        if cut % 3 == 1:
+            rows = pa.concat_tables([rows.slice(0, n // 2), rows.slice(n // 2)])  # two batches
+        if cut % 3 == 2:
+            rows = rows.select(schema.names[::-1])  # another order of columns
+        payload.append(rows)
+        come = pa.concat_tables([come, rows.select(schema.names)])
+        head = data.draw(st.integers(head, len(come)))
+        payload.forget(head)
+        if head == len(come):
+            continue
+        some = np.array(data.draw(st.lists(st.integers(head, len(come) - 1), max_size=20)), "i8")
+        for name, got in zip(names, payload.take(names, some), strict=True):
+            same(got, come.column(name).take(pa.array(some)))
+
+
+def test_what_was_gathered_stays_when_its_rows_have_gone() -> None:
+    schema = pa.schema([("n", pa.int64()), ("s", pa.string()), ("v", pa.list_(pa.int8(), 2))])
+    payload = Payload(schema, schema.names)
+    held, first = [], 0
+    for number in range(200):
+        rows = {"n": [number] * 50, "s": [f"{number}"] * 50, "v": [[1, number % 100]] * 50}
+        payload.append(pa.table(rows, schema=schema))
+        held.append(payload.take(schema.names, np.array([first])))
+        first += 50
+        payload.forget(first)
+    del payload
+    gc.collect()
+    for number, (n, s, v) in enumerate(held):
+        assert (n[0].as_py(), s[0].as_py()) == (number, str(number))
+        assert v[0].as_py() == [1, number % 100]
+
+
+def test_arrays_of_one_result_may_be_kept_apart() -> None:
+    schema = pa.schema([("n", pa.int64()), ("v", pa.list_(pa.int8(), 2))])
+    payload = Payload(schema, schema.names)
+    payload.append(pa.table({"n": [1, 2], "v": [[1, 2], [3, None]]}, schema=schema))
+    n, v = payload.take(schema.names, np.array([1, 0]))
+    items = v.flatten()
+    del n, v, payload
+    gc.collect()
+    assert items.to_pylist() == [3, None, 1, 2]
+
+
+def test_pages_are_few_while_rows_come_and_go() -> None:
+    schema = pa.schema([("n", pa.int64()), ("s", pa.string())])
+    payload = Payload(schema, schema.names)
+    rows = pa.table({"n": range(1000), "s": [f"text {k}" for k in range(1000)]}, schema=schema)
+    sizes = set()
+    for push in range(300):
+        payload.append(rows)
+        payload.forget(1000 * push)
+        if push > 100:
+            sizes.add(payload.nbytes)
+    assert max(sizes) < 8 * rows.nbytes
+
+
+def test_texts_of_more_bytes_than_one_array_may_have_come_in_several() -> None:
+    schema = pa.schema([("s", pa.string())])
+    payload = Payload(schema, ["s"])
+    payload.append(pa.table({"s": ["x" * (1 << 20)]}, schema=schema))
+    (column,) = payload.take(["s"], np.zeros(2100, np.int64))
+    assert column.num_chunks == 2
+    assert len(column) == 2100
+    assert column[2099].as_py() == "x" * (1 << 20)
+
+
+def test_threads_gather_rows_of_their_own_at_the_same_time() -> None:
+    """Hosts of a session do so for what they evaluate on candidates."""
+    names = ["a", "b", "c", "d"]
+    payload = Payload(pa.schema(dict.fromkeys(names, pa.int64())), names)
+    payload.append(pa.table(dict.fromkeys(names, np.arange(8))))
+
+    def others(row: int) -> int:
+        """How many values are not of the row that was asked for."""
+        rows = np.full(200_000, row)
+        columns = [column for _ in range(20) for column in payload.take(names, rows)]
+        return sum(int((column.to_numpy() != row).sum()) for column in columns)
+
+    assert share_out(3, others, [(1,), (2,), (3,)]) == [0, 0, 0]
