@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Generator, Iterable, Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from windjoin.errors import QueryError, quoted
+from windjoin.errors import InputError, QueryError, quoted
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 Sources = Mapping[str, Iterable[Any]]
 AsyncSources = Mapping[str, AsyncIterable[Any]]
 END = object()  # instead of a batch
+AHEAD = 0.002  # seconds: a source that gives batches more slowly is joined as they come
 
 
 def check_sources(names: tuple[str, ...], sources: Any, needed: str) -> None:
@@ -32,6 +34,16 @@ def check_sources(names: tuple[str, ...], sources: Any, needed: str) -> None:
                 f"sources[{name!r}] is a {type(source).__name__}; give an"
                 f" {'asynchronous ' if needed == '__aiter__' else ''}iterable of batches"
             )
+
+
+def check_batch_rows(batch_rows: Any) -> None:
+    """Refuse what is not a number of rows."""
+    whole = isinstance(batch_rows, int) and not isinstance(batch_rows, bool)
+    if batch_rows is not None and (not whole or batch_rows < 1):
+        raise QueryError(
+            f"batch_rows={batch_rows!r}: give how many rows are joined together at most, 1 or"
+            " more, or None to join each batch as it comes"
+        )
 
 
 def _any(results: Results) -> bool:
@@ -66,6 +78,25 @@ class _Joining:
         results = self._session.push(name, batch)
         return results if _any(results) else None
 
+    def _join_all(self, batches: Iterable[tuple[str, Any]]) -> Results | None:
+        """Results of several batches, and ends of streams, joined together."""
+        come: dict[str, list[Any]] = {}
+        for name, batch in batches:
+            come.setdefault(name, []).append(batch)
+        ended = [name for name, parts in come.items() if parts[-1] is END]
+        rows = {
+            name: one_table([part for part in parts if part is not END], name)
+            for name, parts in come.items()
+            if parts[0] is not END
+        }
+        if len(rows) == 1:
+            results = self._session.push(*next(iter(rows.items())))
+        else:
+            results = self._session.push_many(rows)
+        for name in ended:
+            self._session.finish(name)
+        return results if _any(results) else None
+
     def _last(self) -> Results | None:
         """What is still to come when all sources have ended."""
         results = self._session.close()
@@ -87,8 +118,9 @@ class Iteration(_Joining):
     ([{'a_t': 1, 'a_k': 5, 'b_t': 1, 'b_k': 5}], 0)
     """
 
-    def __init__(self, session: Session, sources: Sources) -> None:
+    def __init__(self, session: Session, sources: Sources, batch_rows: int | None = None) -> None:
         super().__init__(session)
+        self._batch_rows = batch_rows
         self._left = {name: iter(source) for name, source in sources.items()}
 
     def __iter__(self) -> Iteration:
@@ -108,10 +140,21 @@ class Iteration(_Joining):
     def _step(self) -> Results | None:
         """Join the next batch of the stream that has come least far."""
         name = self._session.slowest(self._left)
+        batch = self._next(name)
+        if self._batch_rows is None or batch is END:
+            return None if self._session.closed else self._join(name, batch)
+        come, rows, begun = [(name, batch)], rows_of(batch), monotonic()
+        while batch is not END and rows < self._batch_rows and monotonic() - begun < AHEAD:
+            batch = self._next(name)
+            come.append((name, batch))
+            rows += rows_of(batch)
+        return None if self._session.closed else self._join_all(come)
+
+    def _next(self, name: str) -> Any:
         batch = next(self._left[name], END)
         if batch is END:
             del self._left[name]
-        return None if self._session.closed else self._join(name, batch)
+        return batch
 
     def close(self) -> None:
         """Take no more batches, and let go of all that is held; counters stay readable."""
@@ -133,8 +176,11 @@ class AsyncIteration(_Joining):
     Cancelling the wait for its next results, as a timeout does, loses nothing.
     """
 
-    def __init__(self, session: Session, sources: AsyncSources) -> None:
+    def __init__(
+        self, session: Session, sources: AsyncSources, batch_rows: int | None = None
+    ) -> None:
         super().__init__(session)
+        self._batch_rows = batch_rows
         self._reading: dict[Task[Any], str] = {}
         self._read: deque[tuple[str, Any]] = deque()
         self._sources = {name: aiter(source) for name, source in sources.items()}
@@ -165,21 +211,55 @@ class AsyncIteration(_Joining):
         """Join a batch that is there, or wait until there are some."""
         import asyncio
 
-        if self._read:
-            name, batch = self._read.popleft()
-            if batch is not END:
-                self._unread.append(name)
-            return self._join(name, batch)
+        if self._batch_rows is not None:
+            while self._room and await self._ahead():
+                pass
+            if self._read:
+                come = list(self._read)
+                self._read.clear()
+                return self._join_all(come)
+        elif self._read:
+            return self._join(*self._read.popleft())
+        self._ask()
+        await asyncio.wait(self._reading, return_when=asyncio.FIRST_COMPLETED)
+        self._take()
+        return None
+
+    @property
+    def _room(self) -> bool:
+        """Whether more rows may be gathered before they are joined."""
+        return sum(rows_of(batch) for _, batch in self._read) < (self._batch_rows or 0)
+
+    async def _ahead(self) -> bool:
+        """Whether sources had batches at hand, which are taken."""
+        import asyncio
+
+        if not self._read:  # the first are waited for
+            return False
+        self._ask()
+        await asyncio.sleep(0)
+        return self._take()
+
+    def _ask(self) -> None:
+        """Ask all sources for their next batches that have not been asked."""
+        import asyncio
+
         for name in self._unread:
             self._reading[asyncio.create_task(_next(self._sources[name]))] = name
         self._unread.clear()
-        done, _ = await asyncio.wait(self._reading, return_when=asyncio.FIRST_COMPLETED)
+
+    def _take(self) -> bool:
+        """Take the batches that have come, in the order of the streams; whether there were any."""
         names = self._session.query.names
+        done = [task for task in self._reading if task.done()]
         for task in sorted(done, key=lambda task: names.index(self._reading[task])):
             name = self._reading.pop(task)
             if not self._session.closed:
-                self._read.append((name, self._outcome(task)))
-        return None
+                batch = self._outcome(task)
+                self._read.append((name, batch))
+                if batch is not END:
+                    self._unread.append(name)
+        return bool(done)
 
     def _outcome(self, task: Task[Any]) -> Any:
         if task.cancelled():  # by its source: that is an error of the source, not of this wait
@@ -211,6 +291,34 @@ class AsyncIteration(_Joining):
             if not task.get_loop().is_closed():
                 task.get_loop().call_soon_threadsafe(task.cancel)
         self._session.abandon()
+
+
+def rows_of(batch: Any) -> int:
+    """How many rows a batch has, as far as that is cheap to tell; else 1."""
+    if isinstance(batch, Mapping):
+        return max((len(v) for v in batch.values() if hasattr(v, "__len__")), default=0)
+    rows = getattr(batch, "num_rows", None)
+    if isinstance(rows, int):
+        return rows
+    return len(batch) if hasattr(batch, "__len__") and not isinstance(batch, str) else 1
+
+
+def one_table(batches: list[Any], stream: str) -> Any:
+    """Batches of a stream as one; just as it came if there is but one."""
+    import pyarrow as pa
+    from windjoin.inputs import as_table
+
+    if len(batches) == 1:
+        return batches[0]
+    tables = [as_table(batch, stream) for batch in batches]
+    try:
+        return pa.concat_tables(tables).combine_chunks()
+    except pa.ArrowInvalid as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"stream {stream!r}: batches of different schemas cannot be gathered"
+            f" (batch_rows=): {reason}"
+        ) from error
 
 
 class _Stopped:

@@ -174,12 +174,19 @@ class Query:
         )
         return Session(self, schemas, options)
 
-    def iterate(self, sources: Mapping[str, Iterable[Any]], **options: Any) -> Iteration:
+    def iterate(
+        self,
+        sources: Mapping[str, Iterable[Any]],
+        *,
+        batch_rows: int | None = None,
+        **options: Any,
+    ) -> Iteration:
         """Join iterables of batches; every batch that completes results yields their table.
 
         The next batch is taken from the stream that has come least far, so that windows stay
-        small.  ``options``: those of `open`.  The iterator has ``metrics``, ``rejected``,
-        ``advance`` and ``close``, and is a context manager.
+        small.  ``batch_rows``: as long as a source has its next batch at hand (within 2 ms), small
+        ones are joined together, until they have so many rows.  ``options``: those of `open`.  The
+        iterator has ``metrics``, ``rejected``, ``advance`` and ``close``, and is a context manager.
 
         >>> import windjoin as wj
         >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -188,20 +195,29 @@ class Query:
         >>> [table.num_rows for table in q.iterate({"a": batches, "b": batches})]
         [1, 1]
         """
-        from windjoin.iterate import Iteration, check_sources
+        from windjoin.iterate import Iteration, check_batch_rows, check_sources
 
         check_sources(self.names, sources, "__iter__")
-        return Iteration(self.open(**options), sources)
+        check_batch_rows(batch_rows)
+        return Iteration(self.open(**options), sources, batch_rows)
 
-    def aiterate(self, sources: Mapping[str, AsyncIterable[Any]], **options: Any) -> AsyncIteration:
+    def aiterate(
+        self,
+        sources: Mapping[str, AsyncIterable[Any]],
+        *,
+        batch_rows: int | None = None,
+        **options: Any,
+    ) -> AsyncIteration:
         """`iterate` for asynchronous iterables: ``async for table in q.aiterate(...)``.
 
-        Batches are joined as they arrive, whichever stream they are of.
+        Batches are joined as they arrive, whichever stream they are of; with ``batch_rows`` all
+        that are there without waiting are joined together, up to about so many rows.
         """
-        from windjoin.iterate import AsyncIteration, check_sources
+        from windjoin.iterate import AsyncIteration, check_batch_rows, check_sources
 
         check_sources(self.names, sources, "__aiter__")
-        return AsyncIteration(self.open(**options), sources)
+        check_batch_rows(batch_rows)
+        return AsyncIteration(self.open(**options), sources, batch_rows)
 
     def explain(self, format: Literal["text", "json"] = "text") -> Any:
         """The plan and why: streams, windows, order of probing, index per step, filters.

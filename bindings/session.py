@@ -35,6 +35,7 @@ from windjoin.rejected import Rejected
 from windjoin.run import threads_for
 from windjoin.strategies import check_hosts
 from windjoin.streams import idle_length
+from windjoin.together import Batch, by_time, check_tables, joined, stretches, whole_batches
 from windjoin.waiting import Waiting
 from windjoin.watermarks import length_ticks
 
@@ -192,7 +193,33 @@ class Session(Door):
         if self._held is not None and self._held.due:
             self._held.tell()
         table = as_table(rows, stream)
-        return self._learn(number, table) if self._live is None else self._push(number, table)
+        if self._live is None:
+            return self._learn([(number, table)])
+        return self._push(number, table)
+
+    @whole
+    def push_many(self, tables: Mapping[str, Any]) -> Results:
+        """Join new rows of several streams, in order of time; the results that they complete.
+
+        ``tables``: by the name of the stream whatever `push` takes.  They are refused together: no
+        row is taken unless all can be.  Windows hold no more than if rows came one by one in order
+        of time, and results come in the order of their newest rows (but for ``hosts=`` and
+        ``nearest=``).
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> with wj.join(a, b, on=a["k"] == b["k"]).open() as s:
+        ...     found = s.push_many({"a": {"t": [1, 30], "k": [7, 7]}, "b": {"t": [5], "k": [7]}})
+        >>> found.to_pylist()
+        [{'a_t': 1, 'a_k': 7, 'b_t': 5, 'b_k': 7}]
+        """
+        check_tables(tables, self.query.names)
+        numbers = {name: self._number(name) for name in tables}
+        if self._held is not None and self._held.due:
+            self._held.tell()
+        read = {number: as_table(tables[name], name) for name, number in numbers.items()}
+        given = [(number, read[number]) for number in sorted(read)]
+        return self._learn(given) if self._live is None else self._push_together(given)
 
     @whole
     def advance(self, stream: str, time: Any) -> None:
@@ -290,29 +317,33 @@ class Session(Door):
             )
         return self._numbers[stream]
 
-    def _learn(self, number: int, table: pa.Table) -> Results:
+    def _learn(self, given: list[tuple[int, pa.Table]]) -> Results:
         """Keep the first rows until the schemas of all streams are known, then join them all."""
-        times = self._waiting.times_of(number, table.schema)
-        ticks, judged = times.judge(table)
-        self._waiting.tell()
-        self._late.tell(times.column, times.clock, times.marks, ticks, judged)
+        waiting, seen = self._waiting, []
+        for number, table in given:
+            times = waiting.times_of(number, table.schema)
+            seen.append((times, *times.judge(table)))
+        waiting.tell()
+        for times, ticks, judged in seen:
+            self._late.tell(times.column, times.clock, times.marks, ticks, judged)
         self._turn.begin()
-        self._waiting.add(number, table, times, judged.newest)
-        if not self._waiting.complete:
+        before = waiting.mark()
+        for (number, table), (times, _, judged) in zip(given, seen, strict=True):
+            waiting.add(number, table, times, judged.newest)
+        if not waiting.complete:
             return self._nothing()
         try:
-            self._begin(self._waiting.schemas)
+            self._begin(waiting.schemas)
         except Exception:
-            self._waiting.take_back()
+            waiting.take_back(before)
             self._turn.refuse()
             raise
-        results = self._nothing()
-        for earlier, what in self._waiting.leave():
+        for number, what in waiting.leave(before):  # nothing of that can be complete
             if isinstance(what, pa.Table):
-                results = self._push(earlier, what, told=True)
+                self._push(number, what, told=True)
             else:
-                self._promise(earlier, what)
-        return results
+                self._promise(number, what)
+        return self._push_together(given, told=True)
 
     def _promise(self, number: int, time: Any) -> None:
         if self._live is None or self._bound is None:
@@ -332,25 +363,61 @@ class Session(Door):
                 self._owed.append(self._results(found))
             self._forget()
 
-    def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
-        """Join rows; ``told``: what is to be said of late ones has been said."""
+    def _ready(self, number: int, table: pa.Table, told: bool) -> Batch:
+        """Rows as they are joined; ``told``: what is to be said of late ones has been said."""
         assert self._live is not None
         assert self._bound is not None
         live, bound = self._live, self._bound
-        prepared = bound.prepare(number, table, live.windows[number].tail)
+        first = live.windows[number].tail
+        prepared = bound.prepare(number, table, first)
         times = prepared.rows.time
         judged = live.judge(number, times, prepared.null_time)
         if judged.late is not None and not told:
             marks = live.clocks[number]
             self._late.tell(bound.time_column(number), bound.clock, marks, times, judged)
+        return Batch(number, table, prepared, judged, first)
+
+    def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
+        """Join rows of one stream."""
+        assert self._live is not None
+        batch = self._ready(number, table, told)
         self._turn.begin()
         with as_own_errors():
             self._payloads[number].append(table)
-            found = live.push(number, prepared.rows, judged)
-            if judged.late is not None or prepared.null_time is not None:
-                rejected = self._rejected[self.query.names[number]]
-                rejected.add(table, prepared.null_time, judged.late)
+            found = self._live.push(number, batch.prepared.rows, batch.judged)
+            self._reject(batch)
             results = self._with_owed(self._results(found))
+            self._forget()
+        return results
+
+    def _reject(self, batch: Batch) -> None:
+        late, null_time = batch.judged.late, batch.prepared.null_time
+        if late is not None or null_time is not None:
+            self._rejected[self.query.names[batch.stream]].add(batch.table, null_time, late)
+
+    def _push_together(self, given: list[tuple[int, pa.Table]], told: bool = False) -> Results:
+        """Join rows of several streams in order of time."""
+        if len(given) == 1:
+            return self._push(*given[0], told)
+        live = self._live
+        assert live is not None
+        batches = [self._ready(number, table, told) for number, table in given]
+        newest = [live.clocks[batch.stream].newest for batch in batches]
+        self._turn.begin()
+        with as_own_errors():
+            for batch in batches:
+                self._payloads[batch.stream].append(batch.table)
+            alone = isinstance(live, LiveJoin)  # hosts join what has come to the end of a segment
+            parts = stretches(batches, newest) if alone else whole_batches(batches)
+            found = [live.push(*part.rows()) for part in parts]
+            for batch in batches:
+                self._reject(batch)
+            if not found:
+                return self._with_owed(self._nothing())
+            together = joined(found)
+            if len(found) > 1 and alone and self.query.nearest is None:
+                together = by_time(together, batches)
+            results = self._with_owed(self._results(together))
             self._forget()
         return results
 

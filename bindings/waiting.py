@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +10,17 @@ from windjoin.errors import HeldBackWarning, quoted, warn
 from windjoin.held import MANY_BYTES
 from windjoin.own_times import END, OwnTimes
 from windjoin.query import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What `Waiting` had at some moment."""
+
+    came: int
+    nbytes: int
+    rows: list[int]
+    schemas: set[str]
+    newest: dict[int, int]  # time by stream
 
 
 class Waiting:
@@ -63,12 +74,19 @@ class Waiting:
             self._came.append((number, table))
             self.nbytes += table.nbytes
 
-    def take_back(self) -> None:
-        """Undo the last `add`, which made the schemas complete and did not fit the others."""
-        number, table = self._came.pop()
-        self.nbytes -= table.nbytes
-        self._rows[number] -= table.num_rows
-        del self.schemas[self._names[number]], self._times[number]
+    def mark(self) -> Mark:
+        """Where it stands, for `take_back` and `leave`."""
+        newest = {number: times.marks.newest for number, times in self._times.items()}
+        return Mark(len(self._came), self.nbytes, list(self._rows), set(self.schemas), newest)
+
+    def take_back(self, mark: Mark) -> None:
+        """Undo each `add` since ``mark``: schemas are complete, and do not fit each other."""
+        del self._came[mark.came :]
+        self.nbytes, self._rows = mark.nbytes, mark.rows
+        self.schemas = {name: self.schemas[name] for name in mark.schemas}
+        self._times = {number: self._times[number] for number in mark.newest}
+        for number, newest in mark.newest.items():
+            self._times[number].marks.newest = newest
 
     def promise(self, number: int, time: Any) -> None:
         """No rows of a stream before a time, or none at all: END."""
@@ -85,10 +103,10 @@ class Waiting:
         """Whether the schemas of all streams are known."""
         return len(self.schemas) == len(self._names)
 
-    def leave(self) -> Iterator[tuple[int, Any]]:
-        """All that came, in order; nothing waits any more."""
-        came, self._came, self.nbytes = self._came, [], 0
-        return iter(came)
+    def leave(self, mark: Mark) -> list[tuple[int, Any]]:
+        """All that came before ``mark``, in order; nothing waits any more."""
+        came, self._came, self.nbytes = self._came[: mark.came], [], 0
+        return came
 
     def rows(self, number: int) -> int:
         """Rows of a stream so far."""

@@ -236,6 +236,10 @@ class BytesColumn:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def slice(self, start: int, stop: int) -> BytesColumn:
+        """Values [start, stop)."""
+        return BytesColumn(self.offsets[start : stop + 1], self.data)
+
 
 @dataclass(slots=True)
 class SetColumn:
@@ -247,6 +251,17 @@ class SetColumn:
     weights: F64 | None = None  # of each item, for a weighted set
     absent: Bools | None = None  # rows that join without a value, in columns of scores alone
 
+    def slice(self, start: int, stop: int) -> SetColumn:
+        """Rows [start, stop)."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return SetColumn(
+            self.offsets[start : stop + 1] - first,
+            _sliced(self.items, first, last),
+            None if self.valid is None else self.valid[first:last],
+            None if self.weights is None else self.weights[first:last],
+            None if self.absent is None else self.absent[start:stop],
+        )
+
 
 @dataclass(slots=True)
 class ArrayColumn:
@@ -255,6 +270,12 @@ class ArrayColumn:
     offsets: I64  # (n + 1,)
     values: NDArray[Any]  # float32, float64 or uint8
     absent: Bools | None = None  # as that of sets
+
+    def slice(self, start: int, stop: int) -> ArrayColumn:
+        """Rows [start, stop)."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        absent = None if self.absent is None else self.absent[start:stop]
+        return ArrayColumn(self.offsets[start : stop + 1] - first, self.values[first:last], absent)
 
 
 @dataclass(slots=True)
@@ -269,3 +290,17 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def slice(self, start: int, stop: int) -> Rows:
+        """Rows [start, stop), over the same memory where that can be."""
+        return Rows(
+            self.time[start:stop],
+            [column[start:stop] for column in self.columns],
+            [_sliced(key, start, stop) for key in self.keys],
+            [wide.slice(start, stop) for wide in self.wides],
+            None if self.usable is None else self.usable[start:stop],
+        )
+
+
+def _sliced(values: I64 | BytesColumn, start: int, stop: int) -> Any:
+    return values.slice(start, stop) if isinstance(values, BytesColumn) else values[start:stop]
