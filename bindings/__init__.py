@@ -14,6 +14,7 @@ from windjoin.errors import (
     WindjoinError,
 )
 from windjoin.expressions import udf
+from windjoin.methods import coalesce
 from windjoin.query import Query, join
 from windjoin.similarity import (
     containment,
@@ -47,6 +48,7 @@ __all__ = [
     "SessionError",
     "Stream",
     "WindjoinError",
+    "coalesce",
     "containment",
     "cosine",
     "cosine_sets",

@@ -26,6 +26,7 @@ from windjoin.expressions import (
     Udf,
     Unary,
 )
+from windjoin.instants import instant_value
 from windjoin.kinds import (
     BOOL,
     FLOAT,
@@ -39,6 +40,7 @@ from windjoin.kinds import (
     Kind,
     kind_of,
 )
+from windjoin.methods import Coalesce, Method
 
 Schemas = Mapping[str, pa.Schema]
 
@@ -78,8 +80,8 @@ def check(expression: Expression, schemas: Schemas) -> Typed:
         return Typed(expression, definition(expression).check(expression, left, right), parts)
     if isinstance(expression, Alias):
         return Typed(expression, parts[0].kind, parts)
-    parts = _with_decimals(expression, _with_durations(expression, parts))
-    return Typed(expression, _RULES[type(expression)](_Context(expression, parts, schemas)), parts)
+    parts = tuple(_read_beside(expression, part, parts) for part in parts)
+    return Typed(expression, _RULES[type(expression)](Context(expression, parts, schemas)), parts)
 
 
 def check_condition(expression: Expression, schemas: Schemas) -> Typed:
@@ -116,7 +118,7 @@ def column_type(column: Column, schemas: Schemas) -> pa.DataType:
 
 
 @dataclass(frozen=True, slots=True)
-class _Context:
+class Context:
     """One node under check, for rules and for their messages."""
 
     node: Any
@@ -125,9 +127,11 @@ class _Context:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of its parts."""
         return tuple(part.kind for part in self.parts)
 
     def refuse(self, what: str, remedy: str = "") -> SchemaError:
+        """An error that says what each part is, and what would be right."""
         described = ", ".join(_described(part, self.schemas) for part in self.parts)
         return SchemaError(f"`{self.node!r}`: {what}: {described}{remedy and f'; {remedy}'}")
 
@@ -140,19 +144,41 @@ def _described(typed: Typed, schemas: Schemas) -> str:
     return f"{node!r} is {typed.kind}"
 
 
-def _with_durations(node: Expression, parts: tuple[Typed, ...]) -> tuple[Typed, ...]:
-    """Read constant texts as durations where the other side asks for one."""
-    if isinstance(node, Udf):
-        return parts
-    families = {part.kind.family for part in parts}
-    arithmetic = isinstance(node, Binary) and node.operator not in ("&", "|")
-    if "duration" in families or (arithmetic and families & {*INSTANTS, "time"}):
-        return tuple(_as_duration(part, node) for part in parts)
-    return parts
+def _read_beside(node: Expression, part: Typed, parts: tuple[Typed, ...]) -> Typed:
+    """A constant as it is to be read beside the other parts of a node."""
+    if isinstance(node, Udf) or not isinstance(part.node, Constant):
+        return part
+    families = {one.kind.family for one in parts}
+    calculates = isinstance(node, Binary) and node.operator not in ("&", "|")
+    if calculates and families & {*INSTANTS, "time"}:
+        return _as_duration(part, node)
+    for other in parts[:1] if isinstance(node, Method) else parts:
+        if other.kind != part.kind or other.kind.family == "duration":
+            part = beside(node, part, other.kind)
+    return part
+
+
+def beside(node: Expression, part: Typed, kind: Kind) -> Typed:
+    """A constant beside a value of ``kind``: texts are read as durations or times where it is one,
+    floats that are compared with decimals as they are written: 0.1 is 1/10.
+    """
+    calculates = isinstance(node, Binary)
+    if part.kind.family == "text" and kind.family == "duration":
+        return _as_duration(part, node)
+    if part.kind.family == "text" and kind.family in INSTANTS and not calculates:
+        try:
+            own, value = instant_value(part.value, kind.zone)
+        except QueryError as error:
+            raise SchemaError(f"`{node!r}`: {error}") from None
+        return Typed(part.node, own, value=value)
+    if part.kind.family == "float" and kind.family == "decimal" and not calculates:
+        own, value = constant_value(Decimal(repr(part.value)))
+        return Typed(part.node, own, value=value)
+    return part
 
 
 def _as_duration(part: Typed, node: Expression) -> Typed:
-    if not isinstance(part.node, Constant) or part.kind.family != "text":
+    if part.kind.family != "text":
         return part
     try:
         kind, value = duration_value(part.value)
@@ -161,32 +187,18 @@ def _as_duration(part: Typed, node: Expression) -> Typed:
     return Typed(part.node, kind, value=value)
 
 
-def _with_decimals(node: Expression, parts: tuple[Typed, ...]) -> tuple[Typed, ...]:
-    """Read constant floats that are compared with decimals as they are written: 0.1 is 1/10."""
-    compared = isinstance(node, (Comparison, Between))
-    if compared and any(part.kind.family == "decimal" for part in parts):
-        return tuple(_as_decimal(part) for part in parts)
-    return parts
-
-
-def _as_decimal(part: Typed) -> Typed:
-    if not isinstance(part.node, Constant) or part.kind.family != "float":
-        return part
-    kind, value = constant_value(Decimal(repr(part.value)))
-    return Typed(part.node, kind, value=value)
-
-
 # -- one rule per node ----------------------------------------------------------------------
 
 
-def _compare(context: _Context) -> Kind:
+def _compare(context: Context) -> Kind:
     first, *others = context.kinds
     for other in others:
-        _check_comparable(context, first, other)
+        check_comparable(context, first, other)
     return BOOL
 
 
-def _check_comparable(context: _Context, left: Kind, right: Kind) -> None:
+def check_comparable(context: Context, left: Kind, right: Kind) -> None:
+    """Refuse two kinds that cannot be compared, with words on ``context``."""
     families = {left.family, right.family}
     if "nested" in families:
         raise context.refuse(
@@ -223,14 +235,14 @@ _REMEDIES: dict[frozenset[Any], str] = {
 }
 
 
-def _logic(context: _Context) -> Kind:
+def _logic(context: Context) -> Kind:
     for kind in context.kinds:
         if kind.family not in ("bool", "null"):
             raise context.refuse("& | ~ join conditions, each true or false", "compare each side")
     return BOOL
 
 
-def _unary(context: _Context) -> Kind:
+def _unary(context: Context) -> Kind:
     (kind,) = context.kinds
     operator = context.node.operator
     if operator == "is_null":
@@ -256,7 +268,7 @@ def _computed(kind: Kind) -> Kind:
     return replace(kind, low=max(kind.low, INT64_MIN), high=min(kind.high, INT64_MAX))
 
 
-def _binary(context: _Context) -> Kind:
+def _binary(context: Context) -> Kind:
     operator = context.node.operator
     if operator in ("&", "|"):
         return _logic(context)
@@ -319,7 +331,7 @@ def _time_arithmetic(operator: str, left: Kind, right: Kind) -> Kind | None:
     return None
 
 
-def _udf(context: _Context) -> Kind:
+def _udf(context: Context) -> Kind:
     for part in context.parts:
         if part.kind.family not in ("integer", "float", "bool", "null"):
             raise SchemaError(
@@ -333,10 +345,24 @@ def _udf(context: _Context) -> Kind:
     return kind_returned(context.node, context.kinds)
 
 
-_RULES: dict[type[Expression], Callable[[_Context], Kind]] = {
+def _method(context: Context) -> Kind:
+    from windjoin.method_rules import check_method
+
+    return check_method(context)
+
+
+def _coalesce(context: Context) -> Kind:
+    from windjoin.method_rules import check_coalesce
+
+    return check_coalesce(context)
+
+
+_RULES: dict[type[Expression], Callable[[Context], Kind]] = {
     Comparison: _compare,
     Between: _compare,
     Binary: _binary,
     Unary: _unary,
     Udf: _udf,
+    Method: _method,
+    Coalesce: _coalesce,
 }

@@ -30,6 +30,7 @@ from windjoin.expressions import (
 )
 from windjoin.kernels.spec import Call
 from windjoin.kinds import BOOL, FLOAT, NULL, Kind
+from windjoin.methods import Coalesce, Method
 
 Bools = NDArray[np.bool_]
 Fetch = Callable[[Column], Any]  # the Arrow array of a column, aligned with the others
@@ -113,11 +114,12 @@ def _constant(typed: Typed) -> Values:
 
 def _nothing(kind: Kind, parts: list[Values]) -> Values:
     """Null for every row, as long as the longest of ``parts``."""
-    shape = np.broadcast_shapes(*(_shape(part) for part in parts))
+    shape = np.broadcast_shapes(*(shape_of(part) for part in parts))
     return Values(kind, np.zeros(shape, np.bool_), np.zeros(shape, np.bool_))
 
 
-def _shape(values: Values) -> tuple[int, ...]:
+def shape_of(values: Values) -> tuple[int, ...]:
+    """The shape of an array of these values; () of a constant."""
     if isinstance(values.data, pa.Scalar):
         return ()
     return values.data.shape if isinstance(values.data, np.ndarray) else (len(values.data),)
@@ -198,7 +200,8 @@ def _float_arithmetic(operator: str, left: Values, right: Values, valid: Bools |
     return Values(FLOAT, data, valid if not_nan.all() else both(valid, not_nan))
 
 
-def _compared(operator: Any, left: Values, right: Values) -> Values:
+def compared(operator: Any, left: Values, right: Values) -> Values:
+    """Where ``left <operator> right``."""
     families = (left.kind.family, right.kind.family)
     if "null" in families:
         return _nothing(BOOL, [left, right])
@@ -246,15 +249,15 @@ def _compared_text(operator: str, left: Values, right: Values) -> Values:
 
 def _comparison(typed: Typed, parts: list[Values]) -> Values:
     assert isinstance(typed.node, Comparison)
-    return _compared(typed.node.operator, *parts)
+    return compared(typed.node.operator, *parts)
 
 
 def _between(typed: Typed, parts: list[Values]) -> Values:
     assert isinstance(typed.node, Between)
     value, low, high = parts
     closed = typed.node.closed
-    above = _compared(">=" if closed in ("both", "left") else ">", value, low)
-    below = _compared("<=" if closed in ("both", "right") else "<", value, high)
+    above = compared(">=" if closed in ("both", "left") else ">", value, low)
+    below = compared("<=" if closed in ("both", "right") else "<", value, high)
     return _and(above, below)
 
 
@@ -295,7 +298,7 @@ def _unary(typed: Typed, parts: list[Values]) -> Values:
     (part,) = parts
     operator = typed.node.operator
     if operator == "is_null":
-        shape = _shape(part)
+        shape = shape_of(part)
         return Values(BOOL, np.zeros(shape, np.bool_) if part.valid is None else ~part.valid)
     if operator == "~":
         return _not(part)
@@ -314,10 +317,26 @@ def _udf(typed: Typed, parts: list[Values]) -> Values:
     return vectorized(typed, parts)
 
 
+def _method(typed: Typed, parts: list[Values]) -> Values:
+    from windjoin.method_rules import evaluate_method
+
+    if parts[0].kind.family == "null":
+        return _nothing(typed.kind, parts)
+    return evaluate_method(typed, parts)
+
+
+def _coalesce(typed: Typed, parts: list[Values]) -> Values:
+    from windjoin.method_rules import coalesced
+
+    return coalesced(typed, parts)
+
+
 _RULES: dict[type[Any], Callable[[Typed, list[Values]], Values]] = {
     Comparison: _comparison,
     Between: _between,
     Binary: _binary,
     Unary: _unary,
     Udf: _udf,
+    Method: _method,
+    Coalesce: _coalesce,
 }

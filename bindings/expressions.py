@@ -7,16 +7,20 @@ compared with `Expression.same` and looked up by `Expression.key`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
 
 import numpy as np
 from windjoin.durations import Duration
 from windjoin.errors import QueryError
 from windjoin.signatures import check_count, name_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from windjoin.methods import Method, TextMethods, TimeMethods
 
 Closed = Literal["both", "left", "right", "neither"]
 CLOSED = ("both", "left", "right", "neither")
@@ -135,6 +139,30 @@ class Expression:
         """True where there is no value; NaN counts as no value."""
         return Unary("is_null", self)
 
+    def is_in(self, values: Iterable[object]) -> Method:
+        """Whether it equals one of some constants.
+
+        >>> import windjoin as wj
+        >>> wj.stream("a", time="t", window=5)["k"].is_in([1, 2, 2])
+        a["k"].is_in([1, 2])
+        """
+        from windjoin.methods import is_in
+
+        return is_in(self, values)
+
+    # -- other types ----------------------------------------------------------------------
+
+    def cast(self, to: pa.DataType | str) -> Method:
+        """The same value as another type; a `DataError` where that would change it.
+
+        >>> import windjoin as wj
+        >>> wj.stream("a", time="t", window=5)["k"].cast("int64")
+        a["k"].cast("int64")
+        """
+        from windjoin.methods import cast
+
+        return cast(self, to)
+
     # -- logic ----------------------------------------------------------------------------
 
     def __and__(self, other: object) -> Binary:
@@ -199,6 +227,31 @@ class Expression:
     def alias(self, name: str) -> Alias:
         """The same value under another name, for ``select=``."""
         return Alias(self, name)
+
+    # mypy takes `str` for this property in all annotations that follow it in the class
+    @property
+    def str(self) -> TextMethods:
+        """What can be asked of texts: lower, upper, strip, length, contains, starts_with, ...
+
+        >>> import windjoin as wj
+        >>> wj.stream("a", time="t", window=5)["name"].str.lower()
+        a["name"].str.lower()
+        """
+        from windjoin.methods import TextMethods
+
+        return TextMethods(self)
+
+    @property
+    def dt(self) -> TimeMethods:
+        """What can be asked of times: truncate, year, month, day, hour, minute, second, weekday.
+
+        >>> import windjoin as wj
+        >>> wj.stream("a", time="t", window="5s")["t"].dt.truncate("15m")
+        a["t"].dt.truncate("15m")
+        """
+        from windjoin.methods import TimeMethods
+
+        return TimeMethods(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

@@ -154,6 +154,10 @@ def arrow_type(kind: Kind) -> pa.DataType:
     if kind.family == "decimal":
         scale = len(str(kind.step.denominator)) - 1
         return pa.decimal128(38, scale) if scale <= 38 else pa.decimal256(76, min(scale, 76))
+    if kind.family == "time":
+        return (
+            pa.time64("ns" if unit == "ns" else "us") if unit in ("us", "ns") else pa.time32(unit)
+        )
     return _ARROW[kind.family]
 
 
@@ -162,4 +166,7 @@ _ARROW: dict[str, pa.DataType] = {
     "integer": pa.int64(),
     "float": pa.float64(),
     "null": pa.null(),
+    "text": pa.large_string(),
+    "binary": pa.large_binary(),
+    "date": pa.date32(),
 }

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from windjoin.arrays import as_array
 from windjoin.checking import Typed, check, column_type
 from windjoin.columns import Values
 from windjoin.errors import DataError, SchemaError
-from windjoin.evaluate import Known, counted_in, evaluate, raising_call
+from windjoin.evaluate import Known, evaluate, raising_call
 from windjoin.expressions import Alias, Column, Expression, PairFunction
 from windjoin.kernels.threads import in_threads
-from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type, kind_of
+from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type
 from windjoin.layout import gatherable, has_dictionary, taken
 from windjoin.measures import has_kernel
-from windjoin.operands import words
 from windjoin.pyx.pieces import listen
 from windjoin.query import Query, output_name
 
@@ -256,23 +256,12 @@ def _computed(item: OutputColumn, taken: Taken, known: Known, first: int) -> Any
         row = int(np.argmax(values.raised))
         call = raising_call(item.typed, lambda node: column(node).slice(row, 1))
         raise function_error(call, f"select: result row {first + row}")
-    missing = None if values.valid is None else ~values.valid
     arrow = item.field.type
-    if item.typed.kind.family == "null":
-        return pa.nulls(len(values.data))
-    if not values.kind.exact:
-        return pa.array(values.data, arrow, mask=missing)
-    mantissas = counted_in(min(values.kind.step, kind_of(arrow).step), values)
+    low, high = INT64_MIN, INT64_MAX
     if item.typed.kind.family == "decimal":
-        largest = 10**arrow.precision - 1
-        mantissas = _fitting(item, mantissas, values, -largest, largest, first)
-        data: Any = words(mantissas, arrow.bit_width // 64).data
-        mask: Any = None if values.valid is None else np.packbits(values.valid, bitorder="little")
-        buffers = [None if mask is None else pa.py_buffer(mask), pa.py_buffer(data)]
-        return pa.Array.from_buffers(arrow, len(mantissas), buffers)
-    mantissas = _fitting(item, mantissas, values, INT64_MIN, INT64_MAX, first)
-    mantissas = mantissas.astype(np.int64, copy=False)
-    return pa.array(mantissas, pa.int64(), mask=missing).view(arrow)
+        high = 10**arrow.precision - 1
+        low = -high
+    return as_array(values, arrow, lambda m: _fitting(item, m, values, low, high, first))
 
 
 def _fitting(

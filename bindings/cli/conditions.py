@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from windjoin import pairs, similarity
 from windjoin.errors import QueryError, hint
 from windjoin.expressions import Expression
+from windjoin.methods import TextMethods, TimeMethods, coalesce
 from windjoin.streams import Stream
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -44,13 +45,15 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
 }
 _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "abs": abs,
+    "coalesce": coalesce,
     "Decimal": Decimal,
     "date": date,
     "datetime": datetime,
     "time": time,
     "timedelta": timedelta,
 }
-_METHODS = ("between", "is_null", "alias")
+_METHODS = ("between", "is_null", "is_in", "cast", "alias")
+_SPACES = {"str": TextMethods, "dt": TimeMethods}  # of methods: x.str.lower()
 _NUMBERS = (int, float, Decimal, date, time, timedelta)
 
 
@@ -133,9 +136,11 @@ class _Builder:
         return function(*positional, **named)
 
     def _argument(self, node: ast.expr) -> Any:
-        """A value, or the pair of columns that stands for a weighted set."""
+        """A value, the pair of columns that stands for a weighted set, or a list of constants."""
         if isinstance(node, ast.Tuple):
             return tuple(self.build(element) for element in node.elts)
+        if isinstance(node, ast.List):
+            return [self.build(element) for element in node.elts]
         return self.build(node)
 
     def _function(self, node: ast.expr) -> Callable[..., Any]:
@@ -148,17 +153,35 @@ class _Builder:
             ):
                 return _named(name)
             case ast.Attribute(value=of, attr=name) if name in _METHODS:
-                value = self.build(of)
-                if not isinstance(value, Expression):
-                    raise QueryError(f"`{ast.unparse(of)}` is no column: it has no .{name}()")
-                method: Callable[..., Any] = getattr(value, name)
-                return method
+                return _method(self._expression(of, name), name)
+            case ast.Attribute(value=ast.Attribute(value=of, attr=space), attr=name) if (
+                space in _SPACES and not name.startswith("_") and hasattr(_SPACES[space], name)
+            ):
+                return _method(getattr(self._expression(of, space), space), name)
         raise QueryError(f"`{ast.unparse(node)}` is not one of {', '.join(functions())}")
+
+    def _expression(self, node: ast.expr, name: str) -> Expression:
+        value = self.build(node)
+        if not isinstance(value, Expression):
+            raise QueryError(f"`{ast.unparse(node)}` is no column: it has no .{name}")
+        return value
+
+
+def _method(of: object, name: str) -> Callable[..., Any]:
+    method: Callable[..., Any] = getattr(of, name)
+    return method
 
 
 def functions() -> list[str]:
     """All functions and methods that text may call."""
-    return [*_CONSTRUCTORS, *sorted(pairs.known()), *(f".{name}" for name in _METHODS)]
+    spaced = [
+        f".{space}.{name}"
+        for space, methods in _SPACES.items()
+        for name in vars(methods)
+        if not name.startswith("_")
+    ]
+    methods = [f".{name}" for name in _METHODS] + spaced
+    return [*_CONSTRUCTORS, *sorted(pairs.known()), *methods]
 
 
 def _named(name: str) -> Callable[..., Any]:
