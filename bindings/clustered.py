@@ -18,14 +18,17 @@ from windjoin.diffusion.cluster import FOREVER, Cluster, Room
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.load import Host
 from windjoin.errors import ClusterError, QueryError, WindjoinError
+from windjoin.explain import order_as_data
 from windjoin.kernel_errors import own_error
 from windjoin.kernels import batch
 from windjoin.kernels.compiling import CompileError
-from windjoin.kernels.hosted import HostJoin
+from windjoin.kernels.hosted import HostJoin, Way
 from windjoin.kernels.intake import Intake, Judged, Silencing
-from windjoin.kernels.order import best_order
+from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.raised import FunctionRaised
+from windjoin.kernels.records import spread_wides
 from windjoin.kernels.scores import Scores
+from windjoin.kernels.similarity import SAMPLE_ROWS, with_sampled
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, measure, unseen
 from windjoin.kernels.window import LONG_AGO
@@ -225,6 +228,23 @@ class ClusterJoin(Intake):
         cluster = self.cluster
         return cluster.results[stream], cluster.comparisons_for(stream)
 
+    def _ways(self) -> list[dict[str, Any]]:
+        """How hosts extend the partial results they get, with what all of them measured."""
+        names = [stream.name for stream in self.spec.streams]
+        orders: dict[Way, tuple[Order, list[dict[str, int]]]] = {}
+        for worker in self.cluster.workers.values():
+            for way, order, hops in worker.operator.ways():
+                so_far = orders[way][1] if way in orders else [dict.fromkeys(h, 0) for h in hops]
+                added = [
+                    {name: hop[name] + old[name] for name in hop}
+                    for hop, old in zip(hops, so_far, strict=True)
+                ]
+                orders[way] = order, added
+        return [
+            {"bound": [names[s] for s in bound], **order_as_data(self.spec, order, hops)}
+            for (bound, _), (order, hops) in sorted(orders.items(), key=lambda item: item[0])
+        ]
+
     def report(self) -> dict[str, Any]:
         """Strategy and why, and by host what it holds and did: plain data."""
         described = self.routing.router.describe()
@@ -244,6 +264,7 @@ class ClusterJoin(Intake):
             "replication": stored / max(described.counters.rows, 1),
             "overhead": described.expected_overhead,
             "switches": described.counters.switches,
+            "ways": self._ways(),
             "hosts": [
                 {
                     "host": number,
@@ -280,7 +301,9 @@ def join_on_hosts(
     spec: JoinSpec, rows: Sequence[Rows], hosts: Hosts, progress: batch.Progress | None
 ) -> tuple[list[I64], batch.Run, Scores, dict[str, Any]]:
     """Row numbers of every result of whole tables, its scores, and what the hosts did."""
-    statistics = measure(spec, list(rows))
+    statistics = with_sampled(
+        measure(spec, list(rows)), spec, spread_wides(spec, rows, SAMPLE_ROWS)
+    )
     bare = replace(spec, scores=())  # they are computed once all results are there
     join = ClusterJoin(bare, hosts, statistics=statistics, span=_span(rows))
     try:

@@ -201,6 +201,9 @@ def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
         f" {host['partials_received']:,} partial results in, {host['results']:,} results"
         for host in cluster["hosts"]
     ]
+    for way in cluster["ways"]:
+        lines.append(f"  hosts extend rows of {' and '.join(way['bound'])}")
+        lines += [f"  {line}" for line in _order_lines(way, [])[1:]]
     return lines
 
 

@@ -21,6 +21,7 @@ from windjoin.expressions import (
     Unary,
 )
 from windjoin.processor import check_isa
+from windjoin.runs import Runs
 from windjoin.streams import Stream
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from windjoin.kernels.spec import I64
     from windjoin.late import OnLate
     from windjoin.progress import ProgressOption
-    from windjoin.run import BatchRun
     from windjoin.session import Session
 
 Closed = Literal["both", "right"]
@@ -47,7 +47,7 @@ class Query:
     closed: Closed = "both"
     exclude_self: tuple[tuple[int, int], ...] = ()  # pairs of stream numbers, lower first
     nearest: int | None = None
-    last: list[BatchRun] = field(default_factory=list, init=False, repr=False)  # run, if any
+    runs: Runs = field(default_factory=Runs, init=False, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class Query:
 
         options = Options(threads, hosts, strategy, segment, progress, ordered)
         table, done = run(self, tables, options)
-        self.last[:] = [done]
+        self.runs.add(done)
         return table
 
     def indices(
@@ -123,7 +123,7 @@ class Query:
 
         options = Options(threads, hosts, strategy, segment, progress, ordered)
         rows, done = indices(self, tables, options)
-        self.last[:] = [done]
+        self.runs.add(done)
         return rows
 
     def open(
@@ -252,18 +252,20 @@ class Query:
 
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
-        data = as_data(self, self.last[0] if self.last else None)
+        data = as_data(self, self.runs.last())
         return data if format == "json" else as_text(data)
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Counters of the last `run` or `indices`; empty before."""
-        return self.last[0].metrics() if self.last else {}
+        """Counters of the last `run` or `indices`, of this thread's if it has run any; or empty."""
+        last = self.runs.last()
+        return {} if last is None else last.metrics()
 
     @property
     def rejected(self) -> dict[str, I64]:
         """Row numbers that the last `run` or `indices` could not join, having no time."""
-        return dict(self.last[0].rejected) if self.last else {}
+        last = self.runs.last()
+        return {} if last is None else dict(last.rejected)
 
 
 def join(

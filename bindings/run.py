@@ -146,10 +146,10 @@ def _join(
 
 def _bound(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[BoundQuery, batch.Run | None]:
     """The query bound to its tables' schemas; with the last run if that was bound to the same."""
-    for last in query.last:
-        if last.bound.fits(schemas):
-            return last.bound, last.run if last.cluster is None else None
-    return query.bind(schemas), None
+    last = query.runs.last()
+    if last is None or not last.bound.fits(schemas):
+        return query.bind(schemas), None
+    return last.bound, last.run if last.cluster is None and last.run.small else None
 
 
 def threads_for(threads: int | None, rows: int) -> int:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from windjoin.binding import Prepared
 from windjoin.errors import QueryError
 from windjoin.kernels.intake import Judged
+from windjoin.kernels.records import slice_rows
 from windjoin.kernels.spec import I64, Rows
 from windjoin.kernels.window import LONG_AGO
 
@@ -60,7 +61,7 @@ class Stretch:
         batch = self.batch
         if self.start == 0 and self.stop == len(batch.table):
             return batch.stream, batch.prepared.rows, batch.judged
-        rows = batch.prepared.rows.slice(self.start, self.stop)
+        rows = slice_rows(batch.prepared.rows, self.start, self.stop)
         return batch.stream, rows, batch.judged_between(self.start, self.stop, self.newest)
 
 

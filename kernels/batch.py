@@ -27,6 +27,7 @@ from windjoin.pyx.output import Output, release
 from windjoin.pyx.pipeline import Pipeline
 
 FEW_ROWS = 2048  # of two streams, at most; planning anew would take as long as joining them
+MORE_THAN_EXPECTED = 8  # times as many candidates: a plan for other rows
 
 Progress = Callable[[int, int], None]  # rows of the starting stream done, and in all
 
@@ -53,6 +54,22 @@ class Run:
         """Candidates that were looked at."""
         return sum(hop["proposed"] for hop in self.hops)
 
+    def serves(self, sizes: tuple[int, ...]) -> bool:
+        """Whether its plan does for so many rows, or they are too many or too few."""
+        planned = zip(sizes, self.statistics.rows, strict=True)
+        return all(size <= 2 * old <= 4 * size for size, old in planned)
+
+    @property
+    def small(self) -> bool:
+        """Whether planning took as long as joining, and no other order could save much."""
+        return len(self.rows) == 2 and max(self.rows) <= FEW_ROWS
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether rows were like those that it was planned for: no more was looked at."""
+        expected = sum(step.partials * step.access.candidates for step in self.order.steps)
+        return self.comparisons <= MORE_THAN_EXPECTED * expected + FEW_ROWS
+
 
 def join_rows(
     spec: JoinSpec,
@@ -66,7 +83,7 @@ def join_rows(
     """Row numbers of every result, one array per stream; their order has no meaning.
 
     What computes the scores of results keeps the records of the rows.
-    ``before``: the last run of the same spec, whose plan serves as few rows again.
+    ``before``: a run of the same query, whose plan serves for as many rows that are like its own.
     ``partial``: results have other conditions to meet yet, so that a function may raise for them:
     then `Run.raised` is set.
     """
@@ -74,8 +91,8 @@ def join_rows(
     streams = in_threads(threads, in_time_order, [*zip(rows, records, strict=True)])
     spec = _on_original_rows(spec, streams)
     sizes = tuple(len(stream.time) for stream in streams)
-    if before is not None and _plan_serves(spec, before.statistics, sizes):
-        run = Run(before.order, before.statistics, sizes, reused=True)
+    if before is not None and before.serves(sizes):
+        run = Run(before.order.over(spec), before.statistics, sizes, reused=True)
     else:
         statistics = _statistics(spec, streams)
         run = Run(best_order(spec, statistics), statistics, sizes)
@@ -88,16 +105,6 @@ def join_rows(
         found = _nearest(spec, spec.nearest, streams, found)
     run.results = len(found[0])
     return found, run, Scores.of_records(spec, records)
-
-
-def _plan_serves(spec: JoinSpec, seen: Statistics, sizes: tuple[int, ...]) -> bool:
-    """Whether an order made for rows like ``seen`` does for so many: no other could save much."""
-    return (
-        len(sizes) == 2
-        and max(sizes) <= FEW_ROWS
-        and all(size <= 2 * old <= 4 * size for size, old in zip(sizes, seen.rows, strict=True))
-        and not any(isinstance(p, Opaque) for p in spec.predicates)  # these hold data
-    )
 
 
 def _statistics(spec: JoinSpec, streams: Sequence[Sorted]) -> Statistics:

@@ -41,7 +41,7 @@ class Calls(Access):
 
     @property
     def identity(self) -> Hashable:
-        return (self.name, self.target, id(self.predicate))
+        return (self.name, self.target, self.predicate.place)
 
     @property
     def own(self) -> tuple[Operand, ...]:

@@ -7,11 +7,12 @@ and partial results travel between them as row numbers.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from windjoin.kernels.hops import pipeline_of_latest
-from windjoin.kernels.order import hops_from
+from windjoin.kernels.order import Order, hops_from
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.kernels.statistics import Statistics
 from windjoin.kernels.window import Arrivals, Window
@@ -20,6 +21,7 @@ from windjoin.pyx.pipeline import Pipeline
 
 SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
 NOTHING = np.empty(0, np.int64)
+MEASURED = ("asked", "proposed", "kept")  # of each hop
 
 Way = tuple[tuple[int, ...], tuple[int, ...]]  # streams that are bound, streams to hop to
 Stretches = tuple[I64, I64]  # first and last time of each, in order and apart
@@ -42,7 +44,8 @@ class HostJoin:
         self._whole = list(windows)  # of all hosts
         self.windows = [window.twin() for window in windows]
         self._pipelines: dict[Way, Pipeline] = {}
-        self._targets: dict[Way, tuple[int, ...]] = {}  # in the order they are probed
+        self._orders: dict[Way, Order] = {}
+        self._gone: dict[Way, Counter[tuple[int, str]]] = {}  # measured by pipelines before these
         self._measured = [0] * len(windows)
         self._sweep_at = SWEEP_AT
 
@@ -53,6 +56,18 @@ class HostJoin:
         for (bound, _), hops in list(self._pipelines.items()):
             found[bound[0]] += sum(int(hop["proposed"]) for hop in hops.measured())
         return found
+
+    def ways(self) -> list[tuple[Way, Order, list[dict[str, int]]]]:
+        """For partial results of every kind that came: the order, and what its hops measured."""
+        return [(way, order, self._hops(way)) for way, order in list(self._orders.items())]
+
+    def _hops(self, way: Way) -> list[dict[str, int]]:
+        hops, gone = self._pipelines.get(way), self._gone.get(way, Counter())
+        now = hops.measured() if hops is not None else [{} for _ in self._orders[way].steps]
+        return [
+            {name: int(hop.get(name, 0)) + gone[number, name] for name in MEASURED}
+            for number, hop in enumerate(now)
+        ]
 
     @property
     def nbytes(self) -> int:
@@ -74,6 +89,9 @@ class HostJoin:
         fresh.insert(self._stored(stream, rows))
         self.windows[stream] = fresh
         self._measured = self.comparisons
+        for way in self._pipelines:
+            hops = enumerate(self._hops(way))
+            self._gone[way] = Counter({(n, k): v for n, hop in hops for k, v in hop.items()})
         self._pipelines.clear()
 
     def _stored(self, stream: int, rows: I64) -> Arrivals:
@@ -114,7 +132,7 @@ class HostJoin:
         if way not in self._pipelines:
             self._pipelines[way] = self._pipeline(way, held)
         hops = self._pipelines[way]
-        for number, target in enumerate(self._targets[way]):
+        for number, target in enumerate(self._orders[way].streams[1:]):
             hops.avoid(number, *voids.get(target, (NOTHING, NOTHING)))
         output = Output(len(self.windows))
         hops.wary = self._raised.is_set()
@@ -134,5 +152,5 @@ class HostJoin:
                 arrivals = self._stored(step.stream, held(step.stream))
                 index = window.indexes[step.access.identity]
                 index.insert(step.access.values(window, arrivals), arrivals.time, arrivals.rows)
-        self._targets[way] = tuple(step.stream for step in order.steps)
+        self._orders[way] = order
         return pipeline_of_latest(self.spec, order, bound, self.windows)

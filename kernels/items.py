@@ -34,7 +34,7 @@ class Items(Alike):
     def options(cls, situation: Situation) -> Iterable[Items]:
         for column, chosen in choices(situation, _index_of):
             p, *others = chosen
-            seen = situation.statistics.items.get(id(p))
+            seen = situation.statistics.items.get(p.place)
             if others or seen is None:
                 continue
             turned = wide_sides(p, situation.target)[0] == p.right

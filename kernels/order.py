@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windjoin.kernels.access import Access, Situation, kinds
 from windjoin.kernels.spec import (
@@ -59,6 +59,14 @@ class Order:
     @property
     def streams(self) -> tuple[int, ...]:
         return (self.start, *(step.stream for step in self.steps))
+
+    def over(self, spec: JoinSpec) -> Order:
+        """The same for a spec of the same query whose `Opaque` predicates look up other rows."""
+        steps = tuple(
+            replace(step, filters=tuple(spec.predicates[p.place] for p in step.filters))
+            for step in self.steps
+        )
+        return replace(self, steps=steps)
 
 
 def streams_of(predicate: Predicate) -> frozenset[int]:
@@ -131,7 +139,7 @@ class _Search:
         self.spec = spec
         self.statistics = statistics
         self.closure = KeyClasses()
-        self._streams = {id(p): streams_of(p) for p in spec.predicates}
+        self._streams = [streams_of(p) for p in spec.predicates]
         self._known: dict[frozenset[int], set[frozenset[Key]]] = {}
         for predicate in spec.predicates:
             if isinstance(predicate, Equal):
@@ -172,7 +180,7 @@ class _Search:
         return tuple(
             p
             for p in self.spec.predicates
-            if target in self._streams[id(p)] and self._streams[id(p)] <= now
+            if target in self._streams[p.place] and self._streams[p.place] <= now
         )
 
     def _equalities(self, bound: tuple[int, ...], target: int) -> tuple[tuple[Key, Key], ...]:

@@ -111,6 +111,34 @@ def slice_wide(column: SetColumn | ArrayColumn, first: int, last: int) -> SetCol
     return take_wide(column, np.arange(first, last))
 
 
+def slice_rows(rows: Rows, first: int, last: int) -> Rows:
+    """Rows [first, last), arrays where they lie."""
+    keys = [
+        BytesColumn(key.offsets[first : last + 1], key.data)
+        if isinstance(key, BytesColumn)
+        else key[first:last]
+        for key in rows.keys
+    ]
+    return Rows(
+        rows.time[first:last],
+        [column[first:last] for column in rows.columns],
+        keys,
+        [slice_wide(wide, first, last) for wide in rows.wides],
+        None if rows.usable is None else rows.usable[first:last],
+    )
+
+
+def spread_wides(spec: JoinSpec, rows: Sequence[Rows], most: int) -> list[list[Records]]:
+    """The wide columns of up to so many rows of each stream, spread evenly over the usable ones."""
+    some = []
+    for stream in rows:
+        usable = np.arange(len(stream)) if stream.usable is None else np.flatnonzero(stream.usable)
+        few = np.linspace(0, max(len(usable) - 1, 0), min(len(usable), most)).astype(np.int64)
+        wides = [take_wide(wide, usable[few]) for wide in stream.wides]
+        some.append(Rows(stream.time[usable[few]], wides=wides))
+    return encode_wides(spec, some)
+
+
 def _of_one_length(column: ArrayColumn) -> NDArray[Any] | None:
     """The rows as a table, whose rows are copied whole; None if their lengths differ."""
     offsets = column.offsets

@@ -102,9 +102,9 @@ def with_sampled(
             if len(pairs[0]):
                 values = _measured(spec, p, p.measure, pairs, (left, right))
                 hits = int(COMPARE[p.operator](values, p.threshold).sum())
-                shares[id(p)] = max(hits, 0.5) / len(values)
+                shares[p.place] = max(hits, 0.5) / len(values)
                 if p.measure in SET_MEASURES:
-                    items[id(p)] = _items(spec, p, pairs, (left, right))
+                    items[p.place] = _items(spec, p, pairs, (left, right))
     return replace(found, selectivity=found.selectivity | shares, items=items)
 
 

@@ -15,7 +15,7 @@ Three promises that whoever builds these objects keeps, and that the kernels rel
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +29,8 @@ Operator = Literal["<", "<=", ">", ">=", "!="]
 MeasureOperator = Literal["<", "<=", ">", ">=", "==", "!="]
 WideForm = Literal["set", "weighted", "float32", "float64", "uint8"]
 MOST_OPERANDS = 32  # of a `Function`
+# of a predicate in `JoinSpec.predicates`, which sets it; no part of what the predicate says
+UNPLACED: Any = field(default=-1, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Equal:
     left: Key
     right: Key
     text: str = ""  # as the user wrote it; for explain() and errors
+    place: int = UNPLACED
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class NotEqual:
     left: Key
     right: Key
     text: str = ""
+    place: int = UNPLACED
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class Compare:
     right: Operand
     dtype: Dtype
     text: str = ""
+    place: int = UNPLACED
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ class Between:
     high: float
     dtype: Dtype
     text: str = ""
+    place: int = UNPLACED
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,7 @@ class Function:
     text: str = ""
     operator: MeasureOperator | None = None
     right: float | None = None  # int or float
+    place: int = UNPLACED
 
     @property
     def arguments(self) -> int:
@@ -147,6 +154,7 @@ class Opaque:
     evaluate: Callable[[Mapping[int, I64]], NDArray[Any]]
     text: str = ""
     call: Callable[[Mapping[int, I64]], Call] = no_call
+    place: int = UNPLACED
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +178,7 @@ class Similarity:
     operator: MeasureOperator
     threshold: float
     text: str = ""
+    place: int = UNPLACED
 
 
 Predicate = Equal | NotEqual | Compare | Between | Function | Opaque | Similarity
@@ -225,6 +234,13 @@ class JoinSpec:
     nearest: Nearest | None = None  # of two streams
     scores: tuple[Score, ...] = ()
 
+    def __post_init__(self) -> None:
+        placed = tuple(
+            predicate if predicate.place == place else replace(predicate, place=place)
+            for place, predicate in enumerate(self.predicates)
+        )
+        object.__setattr__(self, "predicates", placed)
+
 
 @dataclass(frozen=True, slots=True)
 class BytesColumn:
@@ -235,10 +251,6 @@ class BytesColumn:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
-
-    def slice(self, start: int, stop: int) -> BytesColumn:
-        """Values [start, stop)."""
-        return BytesColumn(self.offsets[start : stop + 1], self.data)
 
 
 @dataclass(slots=True)
@@ -251,17 +263,6 @@ class SetColumn:
     weights: F64 | None = None  # of each item, for a weighted set
     absent: Bools | None = None  # rows that join without a value, in columns of scores alone
 
-    def slice(self, start: int, stop: int) -> SetColumn:
-        """Rows [start, stop)."""
-        first, last = int(self.offsets[start]), int(self.offsets[stop])
-        return SetColumn(
-            self.offsets[start : stop + 1] - first,
-            _sliced(self.items, first, last),
-            None if self.valid is None else self.valid[first:last],
-            None if self.weights is None else self.weights[first:last],
-            None if self.absent is None else self.absent[start:stop],
-        )
-
 
 @dataclass(slots=True)
 class ArrayColumn:
@@ -270,12 +271,6 @@ class ArrayColumn:
     offsets: I64  # (n + 1,)
     values: NDArray[Any]  # float32, float64 or uint8
     absent: Bools | None = None  # as that of sets
-
-    def slice(self, start: int, stop: int) -> ArrayColumn:
-        """Rows [start, stop)."""
-        first, last = int(self.offsets[start]), int(self.offsets[stop])
-        absent = None if self.absent is None else self.absent[start:stop]
-        return ArrayColumn(self.offsets[start : stop + 1] - first, self.values[first:last], absent)
 
 
 @dataclass(slots=True)
@@ -290,17 +285,3 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.time)
-
-    def slice(self, start: int, stop: int) -> Rows:
-        """Rows [start, stop), over the same memory where that can be."""
-        return Rows(
-            self.time[start:stop],
-            [column[start:stop] for column in self.columns],
-            [_sliced(key, start, stop) for key in self.keys],
-            [wide.slice(start, stop) for wide in self.wides],
-            None if self.usable is None else self.usable[start:stop],
-        )
-
-
-def _sliced(values: I64 | BytesColumn, start: int, stop: int) -> Any:
-    return values.slice(start, stop) if isinstance(values, BytesColumn) else values[start:stop]

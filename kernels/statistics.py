@@ -1,4 +1,8 @@
-"""How many rows a predicate keeps: estimated from small samples, before anything is joined."""
+"""How many rows a predicate keeps: estimated from small samples, before anything is joined.
+
+Predicates are known by their places in the query, so what was measured of some rows may serve for
+others of the same query.
+"""
 
 from __future__ import annotations
 
@@ -55,22 +59,22 @@ class Statistics:
 
     rows: tuple[int, ...]
     rates: tuple[float, ...]
-    selectivity: dict[int, float]  # by id of the predicate
+    selectivity: dict[int, float]  # by place of the predicate
     joint: dict[frozenset[int], float] = field(default_factory=dict)  # of several at once
-    items: dict[int, Items] = field(default_factory=dict)  # by id of similarities of sets
+    items: dict[int, Items] = field(default_factory=dict)  # by place of similarities of sets
 
     def share(self, predicate: Predicate) -> float:
         """Share of pairs inside the windows that ``predicate`` lets pass."""
-        return self.selectivity.get(id(predicate), UNSEEN[type(predicate)])
+        return self.selectivity.get(predicate.place, UNSEEN[type(predicate)])
 
     def share_of(self, predicates: Iterable[Predicate]) -> float:
         """Share that passes all of them: as seen together, else as if they had no relation."""
-        left = {id(p): p for p in predicates}
+        left = {p.place: p for p in predicates}
         share = 1.0
         for together, seen in self.joint.items():
             if together <= left.keys():
                 share *= seen
-                left = {number: p for number, p in left.items() if number not in together}
+                left = {place: p for place, p in left.items() if place not in together}
         for p in left.values():
             share *= self.share(p)
         return share
@@ -98,7 +102,7 @@ def measure(spec: JoinSpec, rows: list[Rows], ordered: bool = False) -> Statisti
     for predicate in spec.predicates:
         share = _share(predicate, rows, samples)
         if share is not None:
-            selectivity[id(predicate)] = share
+            selectivity[predicate.place] = share
     sizes = tuple(len(stream) for stream in rows)
     return Statistics(sizes, tuple(rates), selectivity, _joint_shares(spec, rows, samples))
 
@@ -193,7 +197,7 @@ def _joint_shares(
         few = [sample[:: max(len(sample) // JOINT_ROWS, 1)] for sample in samples]
         if len(found) > 1 and all(len(few[s]) for s in pair):
             passed = np.logical_and.reduce([_passed(p, rows, few) for p in found])
-            shares[frozenset(map(id, found))] = max(float(passed.mean()), 0.5 / passed.size)
+            shares[frozenset(p.place for p in found)] = max(float(passed.mean()), 0.5 / passed.size)
     return shares
 
 

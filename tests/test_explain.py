@@ -15,6 +15,21 @@ A, B, C = (wj.stream(name, time="t", window=10) for name in "abc")
 QUERY = wj.join(A, B, on=A["k"] == B["k"])
 
 
+def test_hosts_plan_from_samples_and_tell_what_they_do():
+    a, b = (wj.stream(name, time="t", window=50) for name in "ab")
+    query = wj.join(a, b, on=wj.overlap(a["s"], b["s"]) >= 1)
+    some = pa.table({"t": range(400), "s": [[n] for n in range(400)]})
+    with_one_thread = query.run({"a": some, "b": some})
+    threaded = query.explain("json")["order"]["steps"][0]
+    assert query.run({"a": some, "b": some}, hosts=2).num_rows == with_one_thread.num_rows
+    ways = query.explain("json")["cluster"]["ways"]
+    assert [way["bound"] for way in ways] == [["a"], ["b"]]
+    steps = [way["steps"][0] for way in ways]
+    assert {step["index"] for step in steps} == {threaded["index"]} == {"item lists"}
+    assert sum(step["measured"]["kept"] for step in steps) == with_one_thread.num_rows
+    assert "hosts extend rows of a\n    1. b through item lists" in query.explain()
+
+
 def rows(count: int, step: int = 1) -> pa.Table:
     times = np.arange(count, dtype=np.int64)
     return pa.table({"t": times, "k": times * step, "x": times * 0.5})

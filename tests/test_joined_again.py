@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
+from windjoin.arrow import blocks, joiner
 from windjoin.kernels import batch
 from windjoin.pyx.tables import Reader
 
@@ -19,6 +22,10 @@ def rows(seed: int, count: int = 300) -> pa.Table:
     random = np.random.default_rng(seed)
     columns = {"t": np.arange(count), "k": random.integers(0, 9, count), "x": random.random(count)}
     return pa.table({**columns, "s": random.integers(0, 9, (count, 3)).tolist()})
+
+
+def last(query: wj.Query) -> Any:
+    return query.runs.last()
 
 
 def plans(query: wj.Query, monkeypatch: pytest.MonkeyPatch, *runs: dict[str, Any]) -> list[int]:
@@ -47,7 +54,7 @@ def test_two_small_tables_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> N
     ]  # fmt: skip
 
 
-def test_three_streams_and_conditions_that_hold_data_are_planned_anew(
+def test_three_streams_are_planned_anew_and_conditions_that_hold_data_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     three = wj.join(A, B, C, on=[A["k"] == B["k"], B["k"] == C["k"]])
@@ -55,22 +62,75 @@ def test_three_streams_and_conditions_that_hold_data_are_planned_anew(
     assert plans(three, monkeypatch, tables, tables) == [1, 1]
     either = wj.join(A, B, on=(A["k"] == B["k"]) | (A["x"] < B["x"]))
     some = [{"a": rows(n), "b": rows(n + 9)} for n in range(2)]
-    assert plans(either, monkeypatch, *some) == [1, 1]
+    assert plans(either, monkeypatch, *some) == [1, 0]
+
+
+def test_slices_of_a_block_are_planned_once_while_they_are_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(blocks, "FIRST_SLICE", 250)
+    monkeypatch.setattr(blocks, "GROWTH", 1)
+    made: list[Any] = []
+    best = batch.best_order
+    monkeypatch.setattr(batch, "best_order", lambda *given: made.append(given) or best(*given))
+    query = wj.join(A, B, C, on=[A["k"] == B["k"], (B["x"] < C["x"]) | (B["k"] == C["k"])])
+    tables = {name: rows(n, 2000) for n, name in enumerate("abc")}
+    join = joiner(query, stream_column="n", schemas={n: t.schema for n, t in tables.items()})
+    named = [t.append_column("n", pa.array([n] * len(t))) for n, t in tables.items()]
+    found = sum(len(some) for some in join(pa.concat_tables(named).to_batches()))
+    assert len(made) <= 2  # the first rows have half a window before them
+    assert found == len(query.indices(tables)["a"])
+
+
+def test_rows_unlike_those_planned_for_are_planned_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = wj.join(A, B, on=A["k"] == B["k"])
+    query.indices({"a": rows(1), "b": rows(2)})
+    run = last(query).run
+    assert run.as_expected
+    assert run.serves((300, 600))
+    assert not run.serves((300, 601))
+    run.hops = [{"proposed": 10**6}]
+    assert not run.as_expected
+
+
+def test_threads_see_their_own_runs() -> None:
+    query = wj.join(A, B, on=A["k"] == B["k"])
+    assert query.metrics == {}
+    seen: dict[int, Any] = {}
+    go = threading.Barrier(3)
+
+    def work(count: int) -> None:
+        tables = {"a": rows(1, count), "b": rows(2, count)}
+        for _ in range(20):
+            query.run(tables)
+            go.wait()  # others have run meanwhile
+            seen[count] = query.metrics["rows_in"], query.explain("json")["metrics"]["rows_in"]
+            go.wait()
+            assert seen[count] == (2 * count, 2 * count)
+
+    threads = [threading.Thread(target=work, args=(count,)) for count in (10, 20, 30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == [10, 20, 30]
+    assert query.metrics["rows_in"] in (20, 40, 60)  # this thread has run none: the last of any
+    assert pickle.loads(pickle.dumps(query)).metrics == {}
 
 
 def test_other_schemas_are_bound_anew() -> None:
     query = wj.join(A, B, on=A["k"] == B["k"])
     first = {"a": rows(1), "b": rows(2)}
     query.run(first)
-    bound = query.last[0].bound
+    bound = last(query).bound
     query.run({"a": rows(3), "b": rows(4)})
-    assert query.last[0].bound is bound
+    assert last(query).bound is bound
     as_text = {n: t.set_column(1, "k", t["k"].cast(pa.string())) for n, t in first.items()}
     assert query.run(as_text).schema.field("a_k").type == pa.string()
-    assert query.last[0].bound is not bound
+    assert last(query).bound is not bound
     noted = {n: t.replace_schema_metadata({"by": "me"}) for n, t in first.items()}
     query.run(noted)
-    assert query.last[0].bound.schemas["a"].metadata == {b"by": b"me"}
+    assert last(query).bound.schemas["a"].metadata == {b"by": b"me"}
     with pytest.raises(wj.SchemaError, match="no data for stream 'b'"):
         query.run({"a": first["a"]})
 

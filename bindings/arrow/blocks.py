@@ -19,7 +19,7 @@ from windjoin.arrow.segments import arrow_array
 from windjoin.arrow.together import Joinable
 from windjoin.errors import FunctionError
 from windjoin.kernel_errors import as_own_errors
-from windjoin.kernels.batch import join_rows
+from windjoin.kernels.batch import Run, join_rows
 from windjoin.kernels.sorting import Sorted, in_time_order
 from windjoin.kernels.spec import I64, Bools, Rows
 from windjoin.output import Fetch, table_fetch
@@ -86,6 +86,7 @@ class BlockJoin:
         self._kept_rows = self._kept_bytes = 0  # by the last block
         self._done = -NEVER  # master rows before this have been joined
         self._slice = FIRST_SLICE
+        self._before: Run | None = None  # whose plan serves for the next rows
 
     def add(self, number: int, start: int, rows: pa.RecordBatch) -> Iterator[Found]:
         """Take rows of an input; nothing before ``start`` is still to come of any input."""
@@ -128,7 +129,9 @@ class BlockJoin:
         block = _Block(self.joined, tables, ordered, self.master)
         while first < last:
             end = min(last, first + self._slice)
-            found = block.join(first, end, self.counts)
+            found, run = block.join(first, end, self.counts, self._before)
+            if run is not None:
+                self._before = run if run.as_expected else None
             results = len(found.rows[0])
             self.counts.results += results
             self._resize(end - first, results)
@@ -165,8 +168,13 @@ class _Block:
         self.fetch = table_fetch(tables)
         self.members = joined.members_fetch(self.fetch)
 
-    def join(self, first: int, last: int, counts: Counts) -> Found:
-        """The results of master rows ``[first, last)``: row numbers in the tables."""
+    def join(
+        self, first: int, last: int, counts: Counts, before: Run | None
+    ) -> tuple[Found, Run | None]:
+        """The results of master rows ``[first, last)``: row numbers in the tables.
+
+        ``before``: a run over earlier rows; with the results comes this one, if there was any
+        """
         times = self.ordered[self.master].time
         low, high = int(times[first]), int(times[last - 1]) + self.joined.windows[self.master]
         starts, slices = [], []
@@ -181,10 +189,10 @@ class _Block:
             slices.append(Rows(rows.time[begin:end], columns, rows.part(begin, end), wides))
         if not all(len(one) for one in slices):
             nothing = [np.empty(0, np.int64) for _ in slices]
-            return Found(nothing, [], self.fetch, lambda: iter(()))
+            return Found(nothing, [], self.fetch, lambda: iter(())), None
         spec = self.joined.spec_with(self._sliced(starts))
         with as_own_errors():
-            found, run, scores = join_rows(spec, slices, partial=True)
+            found, run, scores = join_rows(spec, slices, before=before, partial=True)
         counts.comparisons += run.comparisons
         numbers = [self._rows(n, starts[n], own) for n, own in enumerate(found)]
         kept = self._distinct(numbers)
@@ -192,7 +200,7 @@ class _Block:
             found, numbers = ([rows[kept] for rows in both] for both in (found, numbers))
         results = Results(self.joined, spec, slices, found, numbers, self.fetch)
         errors = partial(results.errors, run.raised)
-        return Found(numbers, scores.of(found), self.fetch, errors)
+        return Found(numbers, scores.of(found), self.fetch, errors), run
 
     def _rows(self, number: int, start: int, rows: I64) -> I64:
         origin = self.ordered[number].origin

@@ -1,0 +1,39 @@
+"""What runs of a query leave behind: their bindings and plans for the next, counters, explain()."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windjoin.run import BatchRun
+
+
+class Runs:
+    """The last run of a query: of the thread that asks, or of any if it has run none.
+
+    Threads may run one query at the same time; each sees what it did itself.  It does not pickle:
+    elsewhere a query has not run yet.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._own = threading.local()
+        self._latest: BatchRun | None = None
+
+    def add(self, run: BatchRun) -> None:
+        """A run of this thread has ended."""
+        self._own.last = run
+        with self._lock:
+            self._latest = run
+
+    def last(self) -> BatchRun | None:
+        """The last run of this thread, or of any thread; None before the first."""
+        own: BatchRun | None = getattr(self._own, "last", None)
+        if own is not None:
+            return own
+        with self._lock:
+            return self._latest
+
+    def __reduce__(self) -> tuple[type[Runs], tuple[()]]:
+        return Runs, ()
