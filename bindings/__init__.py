@@ -11,6 +11,7 @@ from windjoin.errors import (
     QueryError,
     SchemaError,
     SessionError,
+    StateError,
     WindjoinError,
 )
 from windjoin.expressions import udf
@@ -30,6 +31,7 @@ from windjoin.similarity import (
     mean_abs_diff,
     overlap,
 )
+from windjoin.state import restore
 from windjoin.streams import Stream, stream
 
 __version__ = "0.1.0"
@@ -46,6 +48,7 @@ __all__ = [
     "QueryError",
     "SchemaError",
     "SessionError",
+    "StateError",
     "Stream",
     "WindjoinError",
     "coalesce",
@@ -62,6 +65,7 @@ __all__ = [
     "linf",
     "mean_abs_diff",
     "overlap",
+    "restore",
     "stream",
     "udf",
 ]

@@ -76,6 +76,7 @@ class ClusterJoin(Intake):
         self.statistics = statistics or unseen(spec)
         super().__init__(spec, lateness, silence)
         self._found = 0
+        self._given_before = LONG_AGO
         self._stores = self.new_stores()
         with told_where():
             self.routing = routing(spec, self.statistics, hosts, span)
@@ -97,8 +98,31 @@ class ClusterJoin(Intake):
     # -- rows in, results out ------------------------------------------------------------------
 
     def load(self, stream: int, rows: Rows) -> None:
-        """Rows of a batch, in any order; nothing is joined before `flush`."""
+        """Rows of a batch, in any order; nothing is joined before `flush`, or `loaded`."""
         self._add(stream, rows, rows.usable, False)
+
+    def loaded(self, given_before: int) -> None:
+        """Join rows that others have joined already, so that hosts hold them."""
+        self._given_before = given_before
+        found = self._found
+        self.catch_up()
+        self._found = found
+
+    @property
+    def given_before(self) -> int:
+        """The time before which all results have left."""
+        return max(self.cluster.earliest, self._given_before)
+
+    def _not_given(self, found: list[I64]) -> list[I64]:
+        """Results that have not left before this join went on from another."""
+        times = [window.times(rows) for window, rows in zip(self.windows, found, strict=True)]
+        new = np.maximum.reduce(times) >= self._given_before
+        return [rows[new] for rows in found]
+
+    def resume(self, results: int, done: list[tuple[int, int]]) -> None:
+        """Go on counting where another left off."""
+        self._found = results
+        self.cluster.results = [completed for completed, _ in done]
 
     def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
         """Hand newly arrived rows to the hosts; all results that are complete then."""
@@ -144,7 +168,10 @@ class ClusterJoin(Intake):
 
     def _counted(self, watermark: int) -> list[Any]:
         with told_where():
+            again = self.cluster.earliest < self._given_before
             found = self.cluster.run(watermark)
+        if again:
+            found = self._not_given(found)
         self._found += len(found[0])
         return self._scored(found)
 

@@ -58,6 +58,10 @@ class SessionError(WindjoinError, RuntimeError):
     """A session is used in a way it cannot be: after its end, or by two threads at a time."""
 
 
+class StateError(WindjoinError, RuntimeError):
+    """State in files cannot be written or read, or is of another query: the message says which."""
+
+
 class ClusterError(WindjoinError, RuntimeError):
     """Hosts cannot do what was asked of them, or one of them failed: the message says where."""
 

@@ -24,14 +24,14 @@ class LateRows:
             raise QueryError(f'on_late={on_late!r}: give on_late="keep", "warn" or "raise"')
         self._on_late = on_late
         self._lateness = lateness  # as the user gave it
-        self._told: set[str] = set()  # streams
+        self.told: set[str] = set()  # streams
 
     def tell(
         self, column: TimeColumn, clock: Clock, marks: Marks, times: I64, judged: Judged
     ) -> None:
         """Say what ``on_late`` asks for about rows of which some were judged to be late."""
         stream = column.stream
-        if judged.late is None or self._on_late == "keep" or stream in self._told:
+        if judged.late is None or self._on_late == "keep" or stream in self.told:
             return
         row = int(judged.late.argmax())
         time = int(times[row])
@@ -47,7 +47,7 @@ class LateRows:
                 stream,
                 np.flatnonzero(judged.late).tolist(),
             )
-        self._told.add(stream)
+        self.told.add(stream)
         warn(
             f"{told}. Late rows are kept in `rejected` and not joined; this is said once for each"
             ' stream, with on_late="keep" not at all',

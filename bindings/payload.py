@@ -26,7 +26,8 @@ class Payload:
     """
 
     def __init__(self, schema: pa.Schema, columns: list[str]) -> None:
-        self._schema = schema
+        self.schema = schema
+        self.columns = columns
         layouts = {name: layout_of(schema.field(name).type) for name in columns}
         self._paged = [name for name in columns if layouts[name] is not None]
         self.pages = Pages(
@@ -41,13 +42,18 @@ class Payload:
         """Bytes held for the rows."""
         return self.pages.nbytes + self._chunks.nbytes
 
+    def begin(self, row: int) -> None:
+        """The first row will have this arrival number; before any has come."""
+        self.pages.begin(row)
+        self._chunks.tail = row
+
     def append(self, table: pa.Table) -> None:
         """Keep the rows of a table."""
         self._chunks.append(table)
         if not self._paged:
             return
         few = table.num_columns <= 4 * len(self._paged) + NARROW  # the others would take time
-        if few and table.schema.equals(self._schema):
+        if few and table.schema.equals(self.schema):
             self.pages.append(table, False)
         else:
             self.pages.append(table.select(self._paged), True)
@@ -72,7 +78,7 @@ class Payload:
 
     def _take_paged(self, names: tuple[str, ...], rows: I64) -> list[Any]:
         if names not in self._gatherers:
-            schema = pa.schema([self._schema.field(name) for name in names])
+            schema = pa.schema([self.schema.field(name) for name in names])
             self._gatherers[names] = gatherer(
                 [(0, self.pages, self._paged.index(name)) for name in names], schema
             )

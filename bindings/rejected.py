@@ -38,6 +38,13 @@ class Rejected:
         if late is not None:
             self.late += self._add(table, np.flatnonzero(late), "late")
 
+    def resume(self, table: pa.Table, null_time: int, late: int) -> None:
+        """Go on where another left off, with what its `table` gave."""
+        self.null_time, self.late = null_time, late
+        if table.num_rows:
+            self._kept.append(table)
+            self._rows = table.num_rows
+
     def _add(self, table: pa.Table, rows: I64, reason: str) -> int:
         if len(rows):
             self._waiting.append((table, rows, reason))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -39,12 +39,16 @@ from windjoin.together import Batch, by_time, check_tables, joined, stretches, w
 from windjoin.waiting import Waiting
 from windjoin.watermarks import length_ticks
 
+if TYPE_CHECKING:
+    from windjoin.state.snapshot import Written
+
 Results = pa.Table | dict[str, I64]
 
 COUNTED = (
     *("results", "rejected", "late", "null_time", "unmatchable", "expired", "comparisons"),
     *("state_rows", "state_bytes"),
 )
+SEQUENCE = b"windjoin.push"  # in the metadata of results
 IN_USE = "this session is in use by another thread; push from one thread at a time"
 CLOSED = "this session is closed; open a new one with Query.open"
 BROKEN_OFF = (
@@ -117,6 +121,8 @@ class Session(Door):
         self._empty = pa.table({})
         self._bound: BoundQuery | None = None
         self._live: Intake | None = None
+        self._saved: Written | None = None
+        self._position: Any = None
         if schemas is not None:
             self._begin(schemas)
 
@@ -194,8 +200,13 @@ class Session(Door):
             self._held.tell()
         table = as_table(rows, stream)
         if self._live is None:
-            return self._learn([(number, table)])
-        return self._push(number, table)
+            return self._taken(self._learn([(number, table)]))
+        return self._taken(self._push(number, table))
+
+    def _taken(self, results: Results) -> Results:
+        """Results of a push that was taken: they say which it was."""
+        self.sequence += 1
+        return numbered(results, self.sequence)
 
     @whole
     def push_many(self, tables: Mapping[str, Any]) -> Results:
@@ -219,7 +230,9 @@ class Session(Door):
             self._held.tell()
         read = {number: as_table(tables[name], name) for name, number in numbers.items()}
         given = [(number, read[number]) for number in sorted(read)]
-        return self._learn(given) if self._live is None else self._push_together(given)
+        if self._live is None:
+            return self._taken(self._learn(given))
+        return self._taken(self._push_together(given))
 
     @whole
     def advance(self, stream: str, time: Any) -> None:
@@ -245,6 +258,30 @@ class Session(Door):
             return self._waiting.batches(self._numbers[name])
 
         return min(streams, key=newest)
+
+    @whole
+    def save(self, path: Any, *, position: Any = None) -> None:
+        """Write all state to a folder, from which `windjoin.restore` goes on, after a crash too.
+
+        What was saved to the same folder before is not written again.  Whenever the process ends,
+        the folder holds the last save that was finished, whole.  ``position``: where the sources
+        are, to be found in `position` then.  Results of the pushes after a save come again when
+        these are pushed again: tables carry the number of their push, `sequence`, as
+        ``windjoin.push`` in the metadata of their schema.
+        """
+        from windjoin.state.saving import save
+
+        self._must_be_open()
+        save(self, path, position)
+
+    @property
+    def position(self) -> Any:
+        """What `save` was given last, before `windjoin.restore` or after."""
+        return self._position
+
+    @property
+    def _known_schemas(self) -> dict[str, pa.Schema]:
+        return self._waiting.schemas if self._bound is None else self._bound.schemas
 
     @whole
     def close(self) -> Results:
@@ -274,6 +311,7 @@ class Session(Door):
             assert self._live is not None
             with as_own_errors():
                 results = self._with_owed(self._results(self._live.flush()))
+            results = numbered(results, self.sequence + 1)
         self._ended = CLOSED
         self._let_go()
         return results
@@ -584,6 +622,14 @@ class Session(Door):
             "idle": self._is_idle(number),
             **self._held.gauge(number),
         }
+
+
+def numbered(results: Results, sequence: int) -> Results:
+    """Results that say with which push they left."""
+    if isinstance(results, dict) or not results.num_rows:
+        return results
+    metadata = {**(results.schema.metadata or {}), SEQUENCE: str(sequence)}
+    return results.replace_schema_metadata(metadata)
 
 
 def _united(first: list[list[str]], second: list[list[str]]) -> list[list[str]]:

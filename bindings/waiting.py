@@ -108,6 +108,43 @@ class Waiting:
         came, self._came, self.nbytes = self._came[: mark.came], [], 0
         return came
 
+    @property
+    def came(self) -> list[tuple[int, Any]]:
+        """All that came and waits, in order."""
+        return list(self._came)
+
+    @property
+    def counted(self) -> list[int]:
+        """Rows of every stream so far."""
+        return list(self._rows)
+
+    @property
+    def marks(self) -> dict[str, list[int]]:
+        """How far streams have come whose schemas are known: newest and promised."""
+        return {
+            self._names[number]: [times.marks.newest, times.marks.promised]
+            for number, times in self._times.items()
+        }
+
+    def resume(
+        self,
+        schemas: dict[str, pa.Schema],
+        came: list[tuple[int, Any]],
+        rows: list[int],
+        marks: dict[str, list[int]],
+    ) -> None:
+        """Go on where another left off, of which these properties told."""
+        self.schemas, self._came, self._rows = dict(schemas), came, list(rows)
+        self.nbytes = sum(what.nbytes for _, what in came if isinstance(what, pa.Table))
+        for name, (newest, promised) in marks.items():
+            number = self._names.index(name)
+            times = OwnTimes(self._query, number, schemas[name], self._lateness)
+            times.marks.newest, times.marks.promised = newest, promised
+            self._times[number] = times
+        self._hopeless = any(
+            what is END and self._names[number] not in schemas for number, what in came
+        )
+
     def rows(self, number: int) -> int:
         """Rows of a stream so far."""
         return self._rows[number]

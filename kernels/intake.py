@@ -16,7 +16,8 @@ from windjoin.kernels.renewal import Renewal
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.side import Codes
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
-from windjoin.kernels.window import Window
+from windjoin.kernels.stored import Exporter
+from windjoin.kernels.window import LONG_AGO, Window
 from windjoin.pyx.keys import KeySpace
 from windjoin.pyx.output import release
 from windjoin.pyx.pipeline import Pipeline
@@ -172,6 +173,44 @@ class Intake(ABC):
         ]
         records = live_records(spec.wides, rows.wides, self._spaces, usable)
         return codes, [(one.start, one.length, one) for one in records]
+
+    def begin_at(self, stream: int, row: int) -> None:
+        """The first row of a stream will have this arrival number; before any has come."""
+        extent = self.windows[stream].extent
+        extent.head = extent.tail = row
+
+    def exporter(self, stream: int) -> Exporter:
+        """What gives rows of a stream by arrival number."""
+        return Exporter(self.windows[stream], self._spaces)
+
+    @abstractmethod
+    def load(self, stream: int, rows: Rows) -> None:
+        """Keep rows that have been joined with all that is here, in any order of time."""
+
+    @abstractmethod
+    def loaded(self, given_before: int) -> None:
+        """All rows have been loaded, and the clocks have been set.
+
+        given_before: results of an earlier time have left already, where these wait for others
+        """
+
+    @property
+    def given_before(self) -> int:
+        """What another is to be told by `loaded` that goes on from here."""
+        return LONG_AGO
+
+    @abstractmethod
+    def resume(self, results: int, done: list[tuple[int, int]]) -> None:
+        """Go on counting where another left off; ``done``: by stream, as `done_by` has it."""
+
+    @property
+    def pairs(self) -> list[Any]:
+        """Columns of the pairs that wait for better partners, if any can."""
+        return []
+
+    def resume_pairs(self, columns: list[Any]) -> None:
+        """Let pairs wait that waited elsewhere."""
+        assert not columns, "no pairs can wait here"
 
     def _none(self) -> list[I64]:
         """Arrival numbers of no result."""

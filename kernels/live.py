@@ -133,6 +133,39 @@ class LiveJoin(Intake):
                 return None
         return self.feeds[stream].push(rows.time, rows.columns, rows.keys, wides)
 
+    def load(self, stream: int, rows: Rows) -> None:
+        """Keep rows that have been joined with all that is here; indexes wait for `loaded`."""
+        codes, records = self.encode(stream, rows, rows.usable)
+        columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
+        numbers = np.arange(self.windows[stream].tail, self.windows[stream].tail + len(rows))
+        time = np.ascontiguousarray(rows.time)
+        self._stores[stream].append(time, columns, codes, records, numbers)
+
+    def loaded(self, given_before: int) -> None:
+        """Make indexes of all rows, as they are now chosen."""
+        for window in self.windows:
+            window.keep(())
+        better = better_orders(self.spec, seen(self.spec, self.windows), self.orders)
+        self._follow(better or self.orders)
+        self._looked_at = sum(counts.rows_in for counts in self.counts)
+        self._look_at = next_look(self._looked_at)
+
+    def resume(self, results: int, done: list[tuple[int, int]]) -> None:
+        """Go on counting where another left off; ``done``: by stream, as `done_by` has it."""
+        self._found, self._done = results, done
+        if self._waiting is not None:
+            self._given = results
+
+    @property
+    def pairs(self) -> list[Any]:
+        """Columns of the pairs that wait for better partners."""
+        return [] if self._waiting is None else self._waiting.columns
+
+    def resume_pairs(self, columns: list[Any]) -> None:
+        """Let pairs wait that waited elsewhere."""
+        if self._waiting is not None:
+            self._waiting.resume(columns)
+
     def _nearest(self, found: list[I64]) -> list[Any]:
         """Let new results compete; give out those that no row to come can displace."""
         waiting = self._waiting

@@ -121,6 +121,15 @@ class Waiting:
         """Bytes of the pairs that wait."""
         return sum(column.nbytes for column in self._pairs.columns)
 
+    @property
+    def columns(self) -> list[Any]:
+        """All there is of the pairs that wait."""
+        return self._pairs.columns
+
+    def resume(self, columns: list[Any]) -> None:
+        """Let pairs wait of which `columns` told."""
+        self._pairs = Candidates.of_columns(columns)
+
     def add(self, found: Candidates) -> None:
         """Take new pairs, and let go of those that are not among the best any more."""
         if len(found):

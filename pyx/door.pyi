@@ -34,6 +34,7 @@ class Entrance:
 class Door:
     _entrances: dict[str, Entrance]
     _ended: str
+    sequence: int
     @property
     def _turn(self) -> Turn: ...
     def push(self, stream: str, rows: Any) -> Any: ...

@@ -178,6 +178,7 @@ cdef class Door:
     """
 
     cdef public dict _entrances  # Entrance by name of stream
+    cdef public int64_t sequence  # pushes that were taken so far
     cdef public str _ended  # why nothing can be done to the session any more
     cdef readonly Turn _turn
 
@@ -185,6 +186,7 @@ cdef class Door:
         self._entrances = {}
         self._ended = ""
         self._turn = Turn()
+        self.sequence = 0
 
     def push(self, stream, rows):
         """Join new rows of a stream with all that is here; the results that they complete.
@@ -197,6 +199,7 @@ cdef class Door:
             try:
                 found = (<Entrance>entrance).push(rows)
                 if found is not None:
+                    self.sequence += 1
                     PyErr_CheckSignals()  # else it would be heard once the caller has the results
                     return found
             except BaseException as error:

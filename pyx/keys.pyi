@@ -25,6 +25,7 @@ class KeySpace:
         keys: Any,  # const int64_t[::1]; a _BytesColumn in a BytesSpace
         usable: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.int32]: ...
+    def keys(self) -> NDArray[np.int64]: ...
     def sweep(self, live: NDArray[np.uint8] | bytearray) -> None: ...  # const uint8_t[::1]
     def renumber(
         self,
@@ -38,6 +39,10 @@ class BytesSpace(KeySpace):
     def encode(
         self, column: _BytesColumn, usable: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int32]: ...
+    def take(
+        self,
+        codes: NDArray[np.int32],  # const int32_t[::1]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
 
 def encode_dense(
     keys: NDArray[np.int64],  # const int64_t[::1], low <= key < low + 2**31

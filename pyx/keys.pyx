@@ -70,6 +70,16 @@ cdef class KeySpace:
                     out[i] = self.add_integer(keys[i]) if flags[i] else -1
         return codes
 
+    def keys(self):
+        """The key of every code; anything where no key has it."""
+        out = np.zeros(self.n_codes, np.int64)
+        cdef int64_t[::1] key = out
+        cdef int64_t i
+        for i in range(<int64_t>self.wrap + 1):
+            if self.table[i].code >= 0:
+                key[self.table[i].code] = self.table[i].key
+        return out
+
     def sweep(self, const uint8_t[::1] live):
         """Forget every key whose code is not ``live``; its code will be given out again."""
         cdef Entry *old = self.table
@@ -282,6 +292,24 @@ cdef class BytesSpace(KeySpace):
                 else:
                     out[i] = -1
         return codes
+
+    def take(self, const int32_t[::1] codes):
+        """The texts of some codes, -1: an empty one: where each begins and ends, and all bytes."""
+        cdef int64_t i, n = codes.shape[0], size = 0
+        offsets = np.zeros(n + 1, np.int64)
+        cdef int64_t[::1] offset = offsets
+        for i in range(n):
+            if codes[i] >= 0:
+                size += self.stop[codes[i]] - self.start[codes[i]]
+            offset[i + 1] = size
+        data = np.empty(size, np.uint8)
+        cdef uint8_t[::1] out = data
+        for i in range(n):
+            if offset[i + 1] > offset[i]:
+                copy_bytes(
+                    &out[offset[i]], self.text + self.start[codes[i]], offset[i + 1] - offset[i]
+                )
+        return offsets, data
 
     def sweep(self, const uint8_t[::1] live):
         KeySpace.sweep(self, live)

@@ -189,6 +189,18 @@ static inline int payload_reserve(Payload *all, int64_t n) {
     return 1;
 }
 
+/* The first row will be `row`; there is none yet.  0: no memory. */
+static inline int payload_begin(Payload *all, int64_t row) {
+    all->head = all->tail = row;
+    if (!place_of(all, row)) return 1;
+    if (!payload_reserve(all, 1)) return 0;
+    for (int k = 0; k < all->n; k++)
+        if (all->layout[k].kind == VARIABLE)
+            memset(offsets_of(page_of(all, row), &all->layout[k]), 0,
+                   (size_t)(place_of(all, row) + 1) * sizeof(int64_t));
+    return 1;
+}
+
 static inline void payload_forget(Payload *all, int64_t head) {
     if (head > all->tail) head = all->tail;
     if (head <= all->head) return;

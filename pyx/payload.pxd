@@ -17,6 +17,8 @@ cdef extern from "payload.h" nogil:
         int shift
         Layout *layout
         int64_t mask
+        int64_t head
+        int64_t tail
         int64_t *nulls
         int64_t *item_nulls
         int64_t nbytes

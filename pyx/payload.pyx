@@ -13,6 +13,7 @@ from windjoin.pyx.tables cimport ArrowArray, ArrowArrayStream, Borrowed, stream_
 
 cdef extern from "payload.h" nogil:
     int payload_append(Payload *all, const ArrowArray *batch, const int *number)
+    int payload_begin(Payload *all, int64_t row)
     void payload_forget(Payload *all, int64_t head)
     void payload_free(Payload *all)
     void payload_lay_out(Payload *all)
@@ -84,6 +85,12 @@ cdef class Pages:
         if payload_append(&self.all, batch, number) == 0:
             out_of_memory(b"rows of a window", batch.length)
         return 0
+
+    def begin(self, int64_t row):
+        """The first row will have this number; before any has come."""
+        assert self.all.head == self.all.tail == 0
+        if payload_begin(&self.all, row) == 0:
+            out_of_memory(b"rows of a window", 1)
 
     cpdef forget(self, int64_t head):
         """Rows before ``head`` are not asked for any more."""

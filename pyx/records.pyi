@@ -26,6 +26,15 @@ def weighted_records(
     codes: NDArray[np.int32],  # const int32_t[::1]; negative: no item
     weights: NDArray[np.float64],  # const double[::1]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+def contents(
+    starts: NDArray[np.int64],  # const int64_t[::1], addresses
+    lengths: NDArray[np.int32],  # const int32_t[::1]
+    dtype: Any,
+) -> tuple[NDArray[np.int64], NDArray[Any]]: ...
+def weighted_contents(
+    starts: NDArray[np.int64],  # const int64_t[::1], addresses
+    lengths: NDArray[np.int32],  # const int32_t[::1]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
 def mark_codes(
     starts: ColumnView,
     lengths: ColumnView,

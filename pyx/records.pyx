@@ -4,6 +4,7 @@ Unchecked: enter through ``kernels.records``.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 cimport numpy as cnp
 
@@ -130,6 +131,51 @@ def weighted_records(
             used += 1 + 2 * size
     free(items)
     return starts, lengths, memory
+
+
+def contents(const int64_t[::1] starts, const int32_t[::1] lengths, dtype):
+    """What rows point at, one behind the other: (offsets, items of that dtype)."""
+    cdef int64_t i, n = starts.shape[0], size = 0, width = np.dtype(dtype).itemsize
+    offsets = np.zeros(n + 1, np.int64)
+    cdef int64_t[::1] offset = offsets
+    for i in range(n):
+        size += max(lengths[i], 0)
+        offset[i + 1] = size
+    items = np.empty(size, dtype)
+    cdef char *out = <char *>cnp.PyArray_DATA(items)
+    for i in range(n):
+        if lengths[i] > 0:
+            memcpy(out + offset[i] * width, <const void *>starts[i], lengths[i] * width)
+    return offsets, items
+
+
+def weighted_contents(const int64_t[::1] starts, const int32_t[::1] lengths):
+    """Of weighted sets: (offsets, codes, weights), the items of a row by their places."""
+    cdef int64_t i, n = starts.shape[0], size = 0
+    offsets = np.zeros(n + 1, np.int64)
+    cdef int64_t[::1] offset = offsets
+    for i in range(n):
+        size += max(lengths[i], 0)
+        offset[i + 1] = size
+    codes, weights = np.empty(size, np.int32), np.empty(size, np.float64)
+    places = np.empty(size, np.int32)
+    cdef int32_t *code = <int32_t *>cnp.PyArray_DATA(codes)
+    cdef int32_t *place = <int32_t *>cnp.PyArray_DATA(places)
+    cdef double *weight = <double *>cnp.PyArray_DATA(weights)
+    cdef const double *record
+    cdef int64_t held
+    for i in range(n):
+        held = lengths[i]
+        if held <= 0:
+            continue
+        record = <const double *>starts[i]
+        memcpy(weight + offset[i], record + 1, held * sizeof(double))
+        memcpy(code + offset[i], record + 1 + held, held * sizeof(int32_t))
+        memcpy(
+            place + offset[i], <const int32_t *>(record + 1 + held) + held, held * sizeof(int32_t)
+        )
+    order = np.lexsort((places, np.repeat(np.arange(n), np.diff(offsets))))
+    return offsets, codes[order], weights[order]
 
 
 def mark_codes(

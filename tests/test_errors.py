@@ -20,11 +20,11 @@ MODEL = (
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()
-    for folder in ("arrow", "spark")
+    for folder in ("arrow", "spark", "state")
     for path in sorted((ROOT / "bindings" / folder).glob("*.py"))
 )
 CLASSES = ("QueryError", "SchemaError", "DataError", "InputError", "SessionError", "ClusterError")
-CLASSES += ("FunctionError", "LateRowError", "warn")
+CLASSES += ("FunctionError", "LateRowError", "StateError", "warn")
 CLASSES += ("TypeError", "RuntimeError", "KeyError", "JavaError", "SparkVersionError")
 
 

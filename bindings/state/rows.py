@@ -1,0 +1,112 @@
+"""Rows of one stream as a section of a unit of state, and back: see `windjoin.state.unit`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.kernels.spec import (
+    ArrayColumn,
+    BytesColumn,
+    Rows,
+    SetColumn,
+    StreamSpec,
+    WideSpec,
+)
+from windjoin.kernels.stored import VALUES
+from windjoin.kernels.window import LONG_AGO
+
+AT_A_TIME = 1 << 16  # rows that are made ready to be written together
+PAYLOAD = "column."
+KEYS = {"int64": pa.int64(), "bytes": pa.large_binary()}
+NUMBERS = {"int64": pa.int64(), "float64": pa.float64()}
+
+
+def row_fields(spec: StreamSpec) -> list[pa.Field]:
+    """The columns that the kernels need of rows of a stream."""
+    fields = [pa.field("time", pa.int64())]
+    fields += [pa.field(f"operand.{k}", NUMBERS[one]) for k, one in enumerate(spec.columns)]
+    fields += [pa.field(f"key.{k}", KEYS[one]) for k, one in enumerate(spec.keys)]
+    for k, wide in enumerate(spec.wides):
+        item = pa.from_numpy_dtype(VALUES[wide.form]) if wide.form in VALUES else KEYS[wide.items]
+        fields.append(pa.field(f"wide.{k}", pa.large_list(item)))
+        if wide.form == "weighted":
+            fields.append(pa.field(f"wide.{k}.weights", pa.large_list(pa.float64())))
+        fields.append(pa.field(f"wide.{k}.absent", pa.bool_()))
+    return fields
+
+
+def row_arrays(rows: Rows) -> list[pa.Array]:
+    """The arrays of those columns; of rows that match nothing the time says so."""
+    time = rows.time if rows.usable is None else np.where(rows.usable, rows.time, LONG_AGO)
+    arrays = [pa.array(time), *(pa.array(column) for column in rows.columns)]
+    arrays += [_keys(key) for key in rows.keys]
+    for wide in rows.wides:
+        offsets = pa.array(wide.offsets)
+        if isinstance(wide, ArrayColumn):
+            arrays.append(pa.LargeListArray.from_arrays(offsets, pa.array(wide.values)))
+        else:
+            arrays.append(pa.LargeListArray.from_arrays(offsets, _keys(wide.items)))
+            if wide.weights is not None:
+                weights = pa.array(wide.weights)
+                arrays.append(pa.LargeListArray.from_arrays(offsets, weights))
+        absent = wide.absent if wide.absent is not None else np.zeros(len(rows), np.bool_)
+        arrays.append(pa.array(absent))
+    return arrays
+
+
+def rows_of(spec: StreamSpec, batch: pa.RecordBatch) -> Rows:
+    """Rows for the kernels, of a batch of a section; arrays where they lie."""
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    time = columns["time"].to_numpy()
+    usable = time != LONG_AGO
+    return Rows(
+        time,
+        [columns[f"operand.{k}"].to_numpy() for k in range(len(spec.columns))],
+        [_values(columns[f"key.{k}"]) for k in range(len(spec.keys))],
+        [_wide(one, f"wide.{k}", columns) for k, one in enumerate(spec.wides)],
+        None if bool(usable.all()) else usable,
+    )
+
+
+def payload_of(batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """The user's columns among those of a batch of a section."""
+    arrays = [batch.column(PAYLOAD + name) for name in names]
+    return pa.Table.from_arrays(arrays, schema=pa.schema([schema.field(n) for n in names]))
+
+
+def _keys(values: Any) -> pa.Array:
+    if not isinstance(values, BytesColumn):
+        return pa.array(values)
+    buffers = [None, pa.py_buffer(values.offsets), pa.py_buffer(values.data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)
+
+
+def _values(array: pa.Array) -> Any:
+    if not pa.types.is_large_binary(array.type):
+        return array.to_numpy()
+    _, _, data = array.buffers()
+    return BytesColumn(_offsets(array), np.frombuffer(data or b"", np.uint8))
+
+
+def _offsets(array: pa.Array) -> Any:
+    buffer = array.buffers()[1]
+    if buffer is None or not buffer.size:
+        return np.zeros(1, np.int64)
+    return np.frombuffer(buffer, np.int64)[array.offset : array.offset + len(array) + 1]
+
+
+def _wide(spec: WideSpec, name: str, columns: dict[str, pa.Array]) -> SetColumn | ArrayColumn:
+    offsets = _offsets(columns[name])
+    offsets = offsets - offsets[0]  # of the items of these rows alone
+    items = columns[name].flatten()
+    mask = columns[f"{name}.absent"].to_numpy(zero_copy_only=False)
+    absent = mask if bool(mask.any()) else None
+    if spec.form in VALUES:
+        return ArrayColumn(offsets, items.to_numpy(), absent)
+    weights = None
+    if spec.form == "weighted":
+        weights = columns[f"{name}.weights"].flatten().to_numpy()
+    return SetColumn(offsets, _values(items), None, weights, absent)

@@ -1,0 +1,183 @@
+"""A session to a folder: what `Session.save` does."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.kernels.intake import Intake
+from windjoin.own_times import END
+from windjoin.payload import Payload
+from windjoin.state.described import described
+from windjoin.state.plain import to_plain
+from windjoin.state.rows import AT_A_TIME, PAYLOAD, row_arrays, row_fields
+from windjoin.state.snapshot import (
+    NEW,
+    Folder,
+    Stretch,
+    Written,
+    as_data,
+    still_needed,
+    unwritable,
+)
+from windjoin.state.unit import UnitWriter
+
+if TYPE_CHECKING:
+    from windjoin.session import Session
+
+# of `Options`; what is left out is given again to `restore`
+KEPT_OPTIONS = (
+    *("lateness", "rows_only", "keep_rejected", "strategy", "segment", "ordered", "on_late"),
+    "idle",
+)
+
+
+def save(session: Session, path: Any, position: Any) -> None:
+    """Write what changed since the last save to the same folder."""
+    folder = Folder(path)
+    about = {
+        "token": uuid.uuid4().hex,
+        "query": described(session.query),
+        "options": _options(session),
+        "sequence": session.sequence,
+        "position": to_plain(position, "position"),
+        "learned": session._live is not None,
+        "units": [],
+    }
+    folder.make()
+    units: list[Stretch] = []
+    if session._live is not None:
+        about |= _counters(session, session._live)
+        units = _save_rows(session, session._live, folder)
+        about["units"] = as_data(units)
+    else:
+        about["waiting"] = _waiting(session)
+    with _written(folder.writer(NEW, "snapshot", about)) as writer:
+        for name, table in _tables(session):
+            with writer.section(name, table.schema) as section:
+                section.write_table(table)
+    folder.put_in_place()
+    folder.sweep(units)
+    session._saved = Written(str(folder.path.resolve()), str(about["token"]), tuple(units))
+    session._position = position
+
+
+def _options(session: Session) -> dict[str, Any]:
+    given = {name: to_plain(getattr(session._options, name), f"{name}=") for name in KEPT_OPTIONS}
+    hosts = session._options.hosts
+    if hosts is not None and session._live is not None:
+        hosts = len(session.hosts)  # some may have come or gone
+    return {**given, "hosts": hosts}
+
+
+@contextmanager
+def _written(writer: UnitWriter) -> Iterator[UnitWriter]:
+    """Closes a unit, on disk; leaves no file if it cannot be written."""
+    try:
+        yield writer
+        writer.close(sync=True)
+    except BaseException as error:
+        writer.abandon()
+        if isinstance(error, OSError):
+            assert writer.path is not None
+            raise unwritable(writer.path, error) from error
+        raise
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def _save_rows(session: Session, live: Intake, folder: Folder) -> list[Stretch]:
+    """Units that hold all rows: those of the last save, and one with what is new."""
+    first = tuple(live.first_needed(number) for number in range(len(live.windows)))
+    stop = tuple(window.tail for window in live.windows)
+    units = still_needed(folder.reusable(session._saved), first, stop)
+    if units:
+        first = tuple(max(a, b) for a, b in zip(units[-1].stop, first, strict=True))
+    if sum(stop) > sum(first):
+        stretch = Stretch(folder.next_file(), first, stop)
+        with _written(folder.writer(stretch.file, "rows", {})) as writer:
+            write_rows(writer, live, session._payloads, first, stop)
+        units.append(stretch)
+    return units
+
+
+def write_rows(
+    writer: UnitWriter, live: Intake, payloads: list[Payload], first: Iterable[int], stop: Any
+) -> None:
+    """A section for each stream, with rows [first, stop) of it."""
+    for number, (begin, end) in enumerate(zip(first, stop, strict=True)):
+        payload = payloads[number]
+        schema = pa.schema(
+            [
+                *row_fields(live.spec.streams[number]),
+                *(payload.schema.field(n).with_name(PAYLOAD + n) for n in payload.columns),
+            ]
+        )
+        exporter = live.exporter(number)
+        with writer.section(str(number), schema) as section:
+            for at in range(begin, end, AT_A_TIME):
+                rows = np.arange(at, min(at + AT_A_TIME, end))
+                arrays = row_arrays(exporter.rows(rows)) + payload.take(payload.columns, rows)
+                section.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+# -- all else --------------------------------------------------------------------------------------
+
+
+def _counters(session: Session, live: Intake) -> dict[str, Any]:
+    streams = []
+    for number, name in enumerate(session.query.names):
+        window, clock, counts = live.windows[number], live.clocks[number], live.counts[number]
+        rejected = session._rejected[name]
+        streams.append(
+            {
+                **{"head": window.head, "tail": window.tail, "first": live.first_needed(number)},
+                "horizon": window.extent.horizon,
+                **{one: getattr(clock, one) for one in ("newest", "promised", "silenced")},
+                **{one: getattr(counts, one) for one in ("rows_in", "unusable", "late", "expired")},
+                "done": list(live.done_by(number)),
+                **{"null_time": rejected.null_time, "rejected_late": rejected.late},
+            }
+        )
+    return {
+        "streams": streams,
+        "results": live.results,
+        "replanned": live.replanned,
+        "given_before": live.given_before,
+        "told": sorted(session._late.told),
+    }
+
+
+def _waiting(session: Session) -> dict[str, Any]:
+    """What came before the schemas of all streams were known; tables are sections of their own."""
+    came = [
+        [number, "table" if isinstance(what, pa.Table) else _promised(what)]
+        for number, what in session._waiting.came
+    ]
+    marks = session._waiting.marks
+    return {"came": came, "rows": session._waiting.counted, "marks": marks}
+
+
+def _promised(time: Any) -> Any:
+    return "end" if time is END else {"time": to_plain(time, "advance")}
+
+
+def _tables(session: Session) -> Iterator[tuple[str, pa.Table]]:
+    """What is tables already: schemas, rejected rows, results that wait to leave."""
+    for name, schema in session._known_schemas.items():
+        yield f"schema.{name}", schema.empty_table()
+    for name, table in session.rejected.items():
+        yield f"rejected.{name}", table
+    for number, owed in enumerate(session._owed):
+        yield f"owed.{number}", pa.table(owed) if isinstance(owed, dict) else owed
+    if session._live is not None and session._live.pairs:
+        columns = session._live.pairs
+        yield "pairs", pa.table({str(k): column for k, column in enumerate(columns)})
+    for number, (_, what) in enumerate(session._waiting.came):
+        if isinstance(what, pa.Table):
+            yield f"came.{number}", what

@@ -1,0 +1,220 @@
+"""The unit of state: columns of stretches of rows, in one file or message, with checksums.
+
+What a session spills, saves or ships lies in units of this one format, version 1::
+
+    0    magic     8 bytes   b"WJSTATE\\n"
+    8    version   uint32    little endian, as all numbers here
+    12   zeros     up to byte 64
+    64   sections            each an Arrow IPC stream that begins at a multiple of 64
+         footer    JSON      UTF-8, see below
+         checksum  uint64    XXH64 (seed 0) of the footer
+         length    uint64    bytes of the footer
+         magic     8 bytes   the same again: without it the file is truncated
+
+The footer is an object with ``kind`` (what the unit is: ``"rows"``, ``"snapshot"``, ...), ``about``
+(whatever whoever wrote it wants to know again) and ``sections``, a list of objects with ``name``,
+``offset``, ``length`` and ``checksum`` (XXH64 of these bytes).  Nothing in a unit is an address,
+and Arrow reads a section where it lies: a unit is mapped, not loaded.
+
+A unit of rows has a section for each stream, named by the stream's number.  Its columns are
+
+    ``time``                  int64, in the query's finest unit; -2^63: the row matches nothing
+    ``operand.<k>``           int64 or float64, numbers that conditions compare
+    ``key.<k>``               int64 or large_binary, keys that conditions compare for equality
+    ``wide.<k>``              large_list of numbers or of large_binary: vectors and sets
+    ``wide.<k>.weights``      large_list of double: beside the items of a weighted set
+    ``wide.<k>.absent``       bool: the row joins without a value
+    ``column.<name>``         a column of the user's, as it came, that results or conditions read
+
+in the order in which the rows arrived.  ``bindings/state/rows.py`` makes and reads these.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.errors import StateError
+from windjoin.pyx import checksum as sums
+
+MAGIC = b"WJSTATE\n"
+VERSION = 1
+FIRST = 64  # where sections may begin
+HEAD = struct.Struct("<8sI")
+TAIL = struct.Struct("<QQ8s")
+
+
+def checksum(data: Any) -> int:
+    """XXH64 of a buffer or of bytes.
+
+    >>> hex(checksum(b"abc"))
+    '0x44bc2cf5ad770999'
+    """
+    return sums.checksum(np.frombuffer(data, np.uint8)) if len(data) else sums.checksum(b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Where an Arrow stream lies in a unit."""
+
+    name: str
+    offset: int
+    length: int
+    checksum: int
+
+
+class UnitWriter:
+    """Writes a unit to a file, or without a path to memory; `close` it, or `abandon` it.
+
+    >>> writer = UnitWriter(None, "rows", {"rows": 2})
+    >>> with writer.section("0", pa.schema([("time", pa.int64())])) as section:
+    ...     section.write_table(pa.table({"time": [3, 5]}))
+    >>> unit = Unit.of(writer.close())
+    >>> unit.kind, unit.about, unit.table("0").column("time").to_pylist()
+    ('rows', {'rows': 2}, [3, 5])
+    """
+
+    def __init__(self, path: Path | None, kind: str, about: Mapping[str, Any]) -> None:
+        self.path = path
+        self.about = dict(about)
+        self._kind = kind
+        self._sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(str(path), "wb")
+        self._sections: list[tuple[str, int, int]] = []
+        self._sink.write(HEAD.pack(MAGIC, VERSION))
+        self._pad(FIRST)
+
+    def _pad(self, to: int) -> None:
+        self._sink.write(bytes(-self._sink.tell() % to))
+
+    @contextmanager
+    def section(self, name: str, schema: pa.Schema) -> Iterator[Any]:
+        """A writer of record batches, for one section."""
+        offset = self._sink.tell()
+        with pa.ipc.new_stream(self._sink, schema) as stream:
+            yield stream
+        self._sections.append((name, offset, self._sink.tell() - offset))
+        self._pad(FIRST)
+
+    def close(self, sync: bool = False) -> Any:
+        """Finish the unit, on disk if ``sync``; the buffer, if it was written to memory."""
+        if self.path is None:
+            body = self._sink.getvalue()
+            found = [checksum(body[at : at + n]) for _, at, n in self._sections]
+            return pa.py_buffer(body.to_pybytes() + self._footer(found))
+        self._sink.flush()
+        with pa.memory_map(str(self.path)) as mapped:
+            whole = mapped.read_buffer(mapped.size())
+            found = [checksum(whole[at : at + n]) for _, at, n in self._sections]
+            del whole
+        self._sink.write(self._footer(found))
+        self._sink.close()
+        if sync:
+            sync_file(self.path)
+        return None
+
+    def _footer(self, found: list[int]) -> bytes:
+        sections = [
+            {"name": name, "offset": offset, "length": length, "checksum": total}
+            for (name, offset, length), total in zip(self._sections, found, strict=True)
+        ]
+        data = {"kind": self._kind, "about": self.about, "sections": sections}
+        text = json.dumps(data).encode()
+        return text + TAIL.pack(checksum(text), len(text), MAGIC)
+
+    def abandon(self) -> None:
+        """Leave no file."""
+        with suppress(OSError):  # of what could not be written; the file goes anyhow
+            self._sink.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+class Unit:
+    """A unit that was written: mapped, and of what its checksums say."""
+
+    def __init__(self, name: str, buffer: Any, *, verify: bool = True) -> None:
+        self.name = name
+        self._buffer = buffer
+        footer = self._footer()
+        self.kind: str = footer["kind"]
+        self.about: dict[str, Any] = footer["about"]
+        self.sections = {one["name"]: Section(**one) for one in footer["sections"]}
+        if verify:
+            for section in self.sections.values():
+                self._verify(section)
+
+    @classmethod
+    def of(cls, buffer: Any) -> Unit:
+        """A unit that came as a message."""
+        return cls("a message", buffer)
+
+    @classmethod
+    def map(cls, path: Path, *, verify: bool = True) -> Unit:
+        """A unit in a file, which stays where it is."""
+        try:
+            with pa.memory_map(str(path)) as mapped:
+                return cls(repr(str(path)), mapped.read_buffer(mapped.size()), verify=verify)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise StateError(f"state file {str(path)!r} cannot be read: {reason}") from error
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole unit."""
+        return int(self._buffer.size)
+
+    def _footer(self) -> Any:
+        data, size = self._buffer, self._buffer.size
+        if size < FIRST or bytes(data[: len(MAGIC)]) != MAGIC:
+            raise StateError(f"state file {self.name} is not one: it does not begin as they do")
+        version = HEAD.unpack(bytes(data[: HEAD.size]))[1]
+        if version != VERSION:
+            raise StateError(
+                f"state file {self.name} is of format version {version}; this windjoin reads"
+                f" version {VERSION}"
+            )
+        total, length, magic = TAIL.unpack(bytes(data[size - TAIL.size :]))
+        first = size - TAIL.size - length
+        if magic != MAGIC or first < FIRST:
+            raise StateError(f"state file {self.name} is truncated: {size} bytes are left of it")
+        text = bytes(data[first : size - TAIL.size])
+        if checksum(text) != total:
+            raise StateError(f"state file {self.name} is corrupt: the checksum of its footer")
+        return json.loads(text)
+
+    def _verify(self, section: Section) -> None:
+        bytes_of = self._buffer[section.offset : section.offset + section.length]
+        if bytes_of.size != section.length or checksum(bytes_of) != section.checksum:
+            raise StateError(
+                f"state file {self.name} is corrupt: the checksum of section {section.name!r}"
+                f" (bytes {section.offset} to {section.offset + section.length})"
+            )
+
+    def table(self, name: str) -> pa.Table:
+        """The rows of a section, where they lie."""
+        section = self.sections[name]
+        data = self._buffer[section.offset : section.offset + section.length]
+        return pa.ipc.open_stream(data).read_all()
+
+
+def sync_file(path: Path) -> None:
+    """Have a file, or what a folder lists, on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether a disk has no room left, or a quota has none."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
