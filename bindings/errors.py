@@ -66,6 +66,10 @@ class ClusterError(WindjoinError, RuntimeError):
     """Hosts cannot do what was asked of them, or one of them failed: the message says where."""
 
 
+class LogError(WindjoinError, RuntimeError):
+    """The log of a continuous join on Spark cannot be read or written, or is not of this query."""
+
+
 class LateRowWarning(UserWarning):
     """The first late row of a stream: it is kept in `Session.rejected`, and not joined."""
 

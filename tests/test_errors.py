@@ -20,11 +20,11 @@ MODEL = (
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()
-    for folder in ("arrow", "spark", "state")
+    for folder in ("arrow", "epochs", "spark", "state")
     for path in sorted((ROOT / "bindings" / folder).glob("*.py"))
 )
 CLASSES = ("QueryError", "SchemaError", "DataError", "InputError", "SessionError", "ClusterError")
-CLASSES += ("FunctionError", "LateRowError", "StateError", "warn")
+CLASSES += ("FunctionError", "LateRowError", "LogError", "StateError", "warn")
 CLASSES += ("TypeError", "RuntimeError", "KeyError", "JavaError", "SparkVersionError")
 
 
@@ -72,6 +72,7 @@ def test_every_class_is_in_the_catalogue_and_derives_from_one_base() -> None:
         wj.InputError,
         wj.SessionError,
         wj.ClusterError,
+        wj.LogError,
     ):
         assert f"`{error.__name__}`" in CATALOGUE.read_text()
         assert issubclass(error, wj.WindjoinError)

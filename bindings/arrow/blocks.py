@@ -126,7 +126,7 @@ class BlockJoin:
         ]
         times = ordered[self.master].time
         first, last = _before(times, self._done), _before(times, ready)
-        block = _Block(self.joined, tables, ordered, self.master)
+        block = Block(self.joined, tables, ordered, self.master)
         while first < last:
             end = min(last, first + self._slice)
             found, run = block.join(first, end, self.counts, self._before)
@@ -158,7 +158,7 @@ class BlockJoin:
                 self.inputs[number].keep(table.take(arrow_array(rows.origin[first:], pa.int64())))
 
 
-class _Block:
+class Block:
     """Tables whose usable rows have been put in time order."""
 
     def __init__(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from windjoin.arrow.blocks import BlockJoin
 from windjoin.arrow.packing import as_schema
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, single
-from windjoin.arrow.probing import _Results, stage_inputs
+from windjoin.arrow.probing import ResultBatches, stage_inputs
 from windjoin.errors import DataError, QueryError
 from windjoin.layout import fitted, gatherable
 from windjoin.query import Query
@@ -69,7 +69,7 @@ class Joiner:
             for stream, rows in self._parted(batch):
                 for _ in block.add(stream, 0, as_schema(rows, schemas[stream], self._name(stream))):
                     raise AssertionError("an unbounded block was joined early")
-        output = _Results(self.plan, joined)
+        output = ResultBatches(self.plan, joined)
         for found in block.finish():
             for results in output.batches(found):
                 yield from self._laid_out(results)

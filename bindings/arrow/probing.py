@@ -62,8 +62,10 @@ class _Host:
         self.horizon = -(2**63)
         self.number: int | None = None  # not known before something arrives
         last = stage == plan.stages - 1
-        self.output: _Results | _Onward = (
-            _Results(plan, self.joined) if last else _Onward(plan, self.joined, stage, partition)
+        self.output: ResultBatches | _Onward = (
+            ResultBatches(plan, self.joined)
+            if last
+            else _Onward(plan, self.joined, stage, partition)
         )
         self.block_schemas = schemas
 
@@ -120,7 +122,7 @@ def stage_inputs(
     return Hop(left, bound, target), inputs, [partial, added]
 
 
-class _Results:
+class ResultBatches:
     """Found combinations as rows of the result."""
 
     rows = bytes = 0  # sent on

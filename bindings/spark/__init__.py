@@ -7,6 +7,7 @@ from windjoin.java import JavaError, find_java, use_java
 from windjoin.spark.explaining import explain, measured
 from windjoin.spark.joining import join
 from windjoin.spark.settings import SETTINGS, SparkVersionError, configure, missing
+from windjoin.spark.streaming import stream
 
 __all__ = [
     "SETTINGS",
@@ -18,5 +19,6 @@ __all__ = [
     "join",
     "measured",
     "missing",
+    "stream",
     "use_java",
 ]

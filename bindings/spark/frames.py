@@ -18,8 +18,8 @@ from windjoin.query import Query
 Frames = Mapping[str, Any]
 
 
-def checked(query: Query, frames: Frames) -> list[Any]:
-    """The frames in the order of the streams."""
+def checked(query: Query, frames: Frames, *, streaming: bool = False) -> list[Any]:
+    """The frames in the order of the streams: batch ones, or ``streaming`` ones."""
     if not isinstance(frames, Mapping):
         raise QueryError(
             f"frames is a {type(frames).__name__}; give a dictionary with a DataFrame for each"
@@ -37,10 +37,8 @@ def checked(query: Query, frames: Frames) -> list[Any]:
                 f"stream {name!r}: {type(frame).__name__} is not a Spark DataFrame;"
                 " spark.createDataFrame makes one of a pandas or Arrow table"
             )
-        if frame.isStreaming:
-            raise InputError(
-                f"stream {name!r} is a streaming DataFrame; join takes batch DataFrames"
-            )
+        if frame.isStreaming != streaming:
+            raise _other_kind(name, streaming)
         names = frame.columns
         doubled = sorted({column for column in names if names.count(column) > 1})
         if doubled:
@@ -49,6 +47,18 @@ def checked(query: Query, frames: Frames) -> list[Any]:
             )
     _check_same(query, frames)
     return [frames[name] for name in query.names]
+
+
+def _other_kind(name: str, streaming: bool) -> InputError:
+    if streaming:
+        return InputError(
+            f"stream {name!r} is a batch DataFrame; give a streaming one (spark.readStream), or"
+            " join batch DataFrames with windjoin.spark.join"
+        )
+    return InputError(
+        f"stream {name!r} is a streaming DataFrame; join takes batch DataFrames,"
+        " windjoin.spark.stream and start take streaming ones"
+    )
 
 
 def _check_same(query: Query, frames: Frames) -> None:

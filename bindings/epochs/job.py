@@ -1,0 +1,83 @@
+"""What the tasks of a continuous join close over: small, picklable, the same in every epoch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from windjoin.arrow.plan import Plan
+from windjoin.epochs.routing import Units
+from windjoin.epochs.storage import Folder
+from windjoin.expressions import Expression, Udf
+
+MOST_FILES = 96  # that a window may be spread over before they are merged
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A continuous join."""
+
+    plan: Plan  # the query and what travels; its hosts are the slots asked for
+    units: Units
+    lateness: int  # ticks
+    root: str  # of the log
+    chosen_segment: bool = False  # the user has said how long segments are
+    idle: tuple[float | None, ...] = ()  # seconds, by stream
+    rejected: str | None = None  # a folder for rows that are not joined
+    whole: tuple[Any, ...] = ()  # schemas of the frames, for rejected rows
+    warm_bytes: int = 256 << 20  # that sessions of one worker may hold; 0: none are kept
+
+    @property
+    def slots(self) -> int:
+        """That were asked for."""
+        return self.plan.hosts
+
+    @property
+    def log(self) -> Folder:
+        """Where the log lies."""
+        return Folder(self.root)
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """Ticks, by stream."""
+        return tuple(stream.window for stream in self.plan.bound.spec.streams)
+
+    @property
+    def streams(self) -> int:
+        """How many."""
+        return len(self.plan.query.names)
+
+    def described(self) -> dict[str, str]:
+        """What may not change from one start to the next, part by part."""
+        query, schemas = self.plan.query, self.plan.schemas
+        parts = {f"stream {s.name!r}": repr(s) for s in query.streams}
+        parts |= {f"columns of {name!r}": _columns(schemas[name]) for name in query.names}
+        parts["streams"] = ", ".join(query.names)
+        parts["on"] = ", ".join(f"{one!r}{_code(one)}" for one in query.on)
+        chosen = query.select
+        parts["select"] = "all" if chosen is None else ", ".join(map(repr, chosen))
+        parts["closed"] = query.closed
+        parts["exclude_self"] = repr(query.exclude_self)
+        return parts
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)
+
+
+def _code(expression: Expression) -> str:
+    """Tells functions of one name apart by what they do."""
+    functions = list(_functions(expression))
+    if not functions:
+        return ""
+    codes = [getattr(getattr(f, "py_func", f), "__code__", None) for f in functions]
+    told = [(c.co_code, repr(c.co_consts), c.co_names) for c in codes if c is not None]
+    return f" [{hashlib.sha256(repr(told).encode()).hexdigest()[:12]}]"
+
+
+def _functions(expression: Expression) -> Sequence[Any]:
+    own = [expression.function] if isinstance(expression, Udf) else []
+    return [*own, *(f for part in expression.parts for f in _functions(part))]

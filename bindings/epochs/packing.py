@@ -1,0 +1,176 @@
+"""Rows of an epoch become segments on their way to their slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.arrow.packing import as_schema, one_batch
+from windjoin.arrow.places import at_place
+from windjoin.arrow.plan import ROW
+from windjoin.arrow.routes import Copies
+from windjoin.arrow.segments import SegmentWriter, arrow_array
+from windjoin.epochs.job import Job
+from windjoin.epochs.manifest import Manifest
+from windjoin.errors import QueryError
+from windjoin.kernels.spec import I64, Bools
+from windjoin.layout import plain_type
+
+COUNTS = -2  # in place of a stream number: what was counted
+REJECTED = -16  # minus the stream: rows that are not joined
+EPOCH_BITS, PART_BITS, ROW_BITS = 18, 13, 32  # of a row's identity in its stream
+_COUNTED = ("stream", "rows", "late", "null_time", "unmatchable", "newest")
+COUNTED = pa.schema([pa.field(name, pa.int64()) for name in _COUNTED])
+REASON = "rejected_as"
+
+
+def rejected_schema(job: Job, stream: int) -> pa.Schema:
+    """Rows that are not joined, and why."""
+    schema = job.whole[stream] if job.whole else job.plan.schema(stream)
+    plain = [field.with_type(plain_type(field.type)) for field in schema]
+    return pa.schema([*plain, pa.field(REASON, pa.string())])
+
+
+def pack_epoch(
+    batches: Iterable[pa.RecordBatch],
+    job: Job,
+    manifest: Manifest,
+    streams: Sequence[int],
+    partition: int,
+) -> Iterator[pa.RecordBatch]:
+    """Segments of the rows of an epoch, and counts of them for slot 0.
+
+    ``partition``: a number that no other call in this epoch has.
+    """
+    packers = [_Packer(job, manifest, stream, partition) for stream in streams]
+    for batch in batches:
+        for packer in packers:
+            yield from packer.add(batch)
+    for packer in packers:
+        yield from packer.finish()
+
+
+class _Packer:
+    def __init__(self, job: Job, manifest: Manifest, stream: int, partition: int) -> None:
+        self.job, self.manifest, self.stream, self.partition = job, manifest, stream, partition
+        self.plan = job.plan
+        self.schema = self.plan.schema(stream)
+        self.numbered = stream in self.plan.numbered
+        self.read = pa.schema([field for field in self.schema if field.name != ROW])
+        limits = self.plan.limits
+        number = partition * len(self.plan.query.names) + stream
+        self.writer = SegmentWriter(stream, number, limits)
+        self.refused = SegmentWriter(REJECTED - stream, number, limits)
+        self.rows = self.late = self.null_time = self.unmatchable = 0
+        self.newest: int | None = None
+        self._gathered: list[pa.RecordBatch] = []
+        self._gathered_rows = self._gathered_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        self._gathered.append(batch)
+        self._gathered_rows += batch.num_rows
+        self._gathered_bytes += batch.nbytes
+        limits = self.plan.limits
+        if self._gathered_rows >= limits.gather_rows or self._gathered_bytes >= limits.gather_bytes:
+            yield from self._send()
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        yield from self._send()
+        yield from self.writer.finish()
+        yield from self.refused.finish()
+        if self.rows:
+            yield from self._counted()
+
+    def _send(self) -> Iterator[pa.RecordBatch]:
+        if not self._gathered_rows:
+            return
+        name = self.plan.query.names[self.stream]
+        given = self._gathered
+        first = self.rows
+        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
+        rows = one_batch([as_schema(batch, self.read, name) for batch in given], self.read)
+        self.rows += len(rows)
+        if self.numbered:
+            rows = self._with_numbers(rows, first)
+        with at_place(f"epoch {self.manifest.epoch}, partition {self.partition} of its frame"):
+            prepared = self.plan.bound.prepare(self.stream, rows, first)
+        times = prepared.rows.time
+        timed = None if prepared.null_time is None else ~prepared.null_time
+        good = self._judge(times, timed)
+        usable = prepared.rows.usable
+        if usable is not None:
+            matched: Bools | None = usable if good is None else usable & good
+            assert matched is not None
+            self.unmatchable += (len(rows) if good is None else int(good.sum())) - int(
+                matched.sum()
+            )
+        else:
+            matched = good
+        if good is not None and not good.all():
+            yield from self._refuse(given, good, timed, times)
+        chosen = np.arange(len(rows)) if matched is None else np.flatnonzero(matched)
+        if len(chosen):
+            copies = self.manifest.own.copies(self.stream, prepared.rows, chosen)
+            yield from self.writer.write(rows, times, copies)
+
+    def _judge(self, times: I64, timed: Bools | None) -> Bools | None:
+        """Which rows have a time and are not late; None: all."""
+        known = times if timed is None else times[timed]
+        if len(known):
+            latest = int(known.max())
+            self.newest = latest if self.newest is None else max(self.newest, latest)
+        if timed is not None:
+            self.null_time += len(times) - int(timed.sum())
+        mark = self.manifest.watermarks[self.stream]
+        if mark is None:
+            return timed
+        good: Bools = times >= mark
+        if timed is not None:
+            good = good & timed
+        self.late += len(known) - int(good.sum())
+        return good
+
+    def _refuse(
+        self, given: list[pa.RecordBatch], good: Bools, timed: Bools | None, times: I64
+    ) -> Iterator[pa.RecordBatch]:
+        """Send rows that are not joined to slot 0, if anybody wants them."""
+        if self.job.rejected is None:
+            return
+        places = np.flatnonzero(~good)
+        schema = rejected_schema(self.job, self.stream)
+        own = pa.schema([field for field in schema if field.name != REASON])
+        name = self.plan.query.names[self.stream]
+        rows = one_batch([as_schema(batch, own, name) for batch in given], own)
+        taken = rows.take(arrow_array(places, pa.int64()))
+        late = np.ones(len(places), np.bool_) if timed is None else timed[places]
+        reasons = pa.array(np.where(late, "late", "null time"), pa.string())
+        refused = pa.RecordBatch.from_arrays([*taken.columns, reasons], schema=schema)
+        yield from self.refused.write(refused, times[places], _to_first(len(places)))
+
+    def _with_numbers(self, rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        """Rows that may be one and the same are told apart by epoch, partition and place."""
+        if self.partition >= 1 << PART_BITS or first + len(rows) > 1 << ROW_BITS:
+            raise QueryError(
+                f"exclude_self: partition {self.partition} with {first + len(rows)} rows; an epoch"
+                f" may have {1 << PART_BITS} partitions of {1 << ROW_BITS} rows; coalesce the frame"
+            )
+        epoch = self.manifest.epoch % (1 << EPOCH_BITS)
+        start = (epoch << PART_BITS + ROW_BITS) + (self.partition << ROW_BITS) + first
+        numbers = pa.array(np.arange(start, start + len(rows)))
+        return pa.RecordBatch.from_arrays([*rows.columns, numbers], schema=self.schema)
+
+    def _counted(self) -> Iterator[pa.RecordBatch]:
+        counts = (self.stream, self.rows, self.late, self.null_time, self.unmatchable, self.newest)
+        row: Any = pa.RecordBatch.from_arrays(
+            [pa.array([count], pa.int64()) for count in counts], schema=COUNTED
+        )
+        number = self.partition * len(self.plan.query.names) + self.stream
+        writer = SegmentWriter(COUNTS, number, self.plan.limits)
+        yield from writer.write(row, np.zeros(1, np.int64), _to_first(1))
+        yield from writer.finish()
+
+
+def _to_first(rows: int) -> Copies:
+    return Copies(np.arange(rows), np.zeros(rows, np.int32))

@@ -1,0 +1,117 @@
+"""From a query and its options to the job of a continuous join."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from windjoin.arrow.placement import common_keys
+from windjoin.arrow.plan import DEFAULT, Limits, Plan, travelling, without_memory
+from windjoin.arrow.routes import Route
+from windjoin.durations import Duration
+from windjoin.epochs.job import Job
+from windjoin.epochs.routing import Units
+from windjoin.epochs.storage import local_path
+from windjoin.errors import QueryError, hint
+from windjoin.kernels.spec import JoinSpec
+from windjoin.query import Query
+from windjoin.streams import idle_length
+from windjoin.watermarks import length_ticks
+
+STRATEGIES = ("auto", "groups", "atr", "single")
+MOST_SLOTS = 4096
+FINENESS = 16  # segments for each slot in the longest window, if nobody says how long they are
+
+
+def job_of(
+    query: Query,
+    schemas: Mapping[str, pa.Schema],
+    root: str,
+    *,
+    slots: int,
+    strategy: str = "auto",
+    lateness: Any = 0,
+    segment: Any = None,
+    idle: Any = None,
+    rejected: str | None = None,
+    whole: Sequence[Any] = (),
+    limits: Limits = DEFAULT,
+    warm_bytes: int | None = None,
+) -> Job:
+    """The job of a continuous join; options as in `windjoin.spark.stream`."""
+    check_slots(slots)
+    if strategy not in STRATEGIES:
+        raise QueryError(f"strategy={strategy!r} is not known here{hint(strategy, STRATEGIES)}")
+    kept = travelling(query, schemas)
+    bound = query.bind(kept)
+    units = units_of(bound.spec, strategy, slots, _segment(bound, segment))
+    own = without_memory(query)
+    everywhere = tuple(Route.everything_to(0) for _ in query.names)
+    plan = Plan(own, kept, slots, "single", everywhere, limits=limits)
+    return Job(
+        plan,
+        units,
+        length_ticks("lateness", bound.clock, lateness, bound.integer_times),
+        local_path(root),
+        segment is not None,
+        _silences(query, idle),
+        None if rejected is None else local_path(rejected),
+        tuple(whole),
+        **({} if warm_bytes is None else {"warm_bytes": warm_bytes}),
+    )
+
+
+def check_slots(slots: Any) -> int:
+    """The number of slots; `QueryError` if it is none."""
+    if not isinstance(slots, int) or isinstance(slots, bool) or not 1 <= slots <= MOST_SLOTS:
+        raise QueryError(f"slots={slots!r}: give a number of slots, 1 to {MOST_SLOTS}")
+    return slots
+
+
+def _segment(bound: Any, segment: Any) -> int | None:
+    if segment is None:
+        return None
+    ticks = length_ticks("segment", bound.clock, segment, bound.integer_times)
+    if ticks < 1:
+        raise QueryError(f"segment={segment!r} is shorter than a tick of the query's times")
+    return ticks
+
+
+def _silences(query: Query, idle: Any) -> tuple[float | None, ...]:
+    common = idle_length("", idle)
+    every: list[Duration | None] = [common if s.idle is None else s.idle for s in query.streams]
+    return tuple(None if one is None else one.nanoseconds / 1e9 for one in every)
+
+
+def units_of(spec: JoinSpec, strategy: str, slots: int, segment: int | None) -> Units:
+    """What slots own: groups of keys if rows of a result share one, else segments of time."""
+    windows = tuple(stream.window for stream in spec.streams)
+    keys = common_keys(spec)
+    if strategy == "auto":
+        strategy = "groups" if keys is not None and segment is None else "atr"
+    if strategy == "groups":
+        if keys is None:
+            raise QueryError(
+                'strategy="groups" sends equal keys to one slot, but no key is equal in all streams'
+                ' of this query; use strategy="atr" or "auto"'
+            )
+        if segment is not None:
+            raise QueryError(
+                f'segment={segment}: strategy="groups" sends rows by their keys, not by time; leave'
+                ' segment out, or use strategy="atr"'
+            )
+        return Units(windows, keys=tuple(keys))
+    if strategy == "single":
+        return Units(windows)
+    length = segment or max(1, max(windows) // (FINENESS * slots))
+    return Units(windows, length=length, master=_master(windows))
+
+
+def _master(windows: Sequence[int]) -> int:
+    """The stream for which the others are copied least, at equal rates."""
+
+    def copied(master: int) -> int:
+        return sum(w + windows[master] for s, w in enumerate(windows) if s != master)
+
+    return min(range(len(windows)), key=lambda stream: (copied(stream), stream))

@@ -1,0 +1,177 @@
+"""The work of a slot in an epoch: keep its rows in the log, give the results they complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from windjoin.arrow.blocks import Counts
+from windjoin.arrow.places import at_place
+from windjoin.arrow.probing import ResultBatches
+from windjoin.arrow.segments import SegmentReader, arrow_array
+from windjoin.arrow.together import Together
+from windjoin.epochs.completing import completed
+from windjoin.epochs.job import Job
+from windjoin.epochs.manifest import Manifest
+from windjoin.epochs.packing import COUNTED, COUNTS, REJECTED, rejected_schema
+from windjoin.epochs.slotfile import MERGED, NEW, SlotWriter
+from windjoin.epochs.storage import Folder, local_path
+from windjoin.epochs.window import Window, table_of
+from windjoin.kernels.spec import I64
+from windjoin.pyx.column import in_order
+from windjoin.pyx.pieces import sorting
+
+
+def probe_epoch(
+    batches: Iterable[pa.RecordBatch], job: Job, manifest: Manifest, slot: int
+) -> Iterator[pa.RecordBatch]:
+    """Results that the rows of an epoch complete in one slot.
+
+    The slot's file is written before the first result leaves.
+    """
+    work = _Slot(job, manifest, slot)
+    with at_place(f"epoch {manifest.epoch}, slot {slot}"):
+        work.take(batches)
+        work.keep()
+        yield from work.results()
+        work.report()
+
+
+class _Slot:
+    def __init__(self, job: Job, manifest: Manifest, slot: int) -> None:
+        self.job, self.manifest, self.slot = job, manifest, slot
+        self.began, self.cpu = time.perf_counter(), time.thread_time()
+        self.window = Window(job, manifest, slot)
+        self.new: list[pa.Table] = []
+        self.counts: list[dict[str, Any]] = []
+        self.refused: dict[int, list[pa.RecordBatch]] = {}
+        self.read_rows = self.written = 0
+        self.tally = Counts([0] * job.streams)
+        self.how = "scan"
+
+    # -- rows come -------------------------------------------------------------------------------
+
+    def take(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """All segments of the epoch."""
+        job, streams = self.job, range(self.job.streams)
+        schemas: dict[int, pa.Schema] = {s: self.window.schemas[s] for s in streams}
+        schemas |= {REJECTED - s: rejected_schema(job, s) for s in streams}
+        reader = SegmentReader({**schemas, COUNTS: COUNTED})
+        pieces: list[list[pa.RecordBatch]] = [[] for _ in streams]
+        told: dict[int, dict[str, Any]] = {}
+        for batch in batches:
+            for segment in reader.read(batch):
+                if segment.stream >= 0:
+                    pieces[segment.stream].append(segment.rows)
+                elif segment.stream == COUNTS:
+                    _add(told, segment.rows.to_pylist()[0])
+                else:
+                    self.refused.setdefault(REJECTED - segment.stream, []).append(segment.rows)
+        reader.finish()
+        self.counts = [told[stream] for stream in sorted(told)]
+        for stream in streams:
+            table = table_of(pieces[stream], schemas[stream]).combine_chunks()
+            self.new.append(self._in_order(stream, table))
+
+    def _in_order(self, stream: int, table: pa.Table) -> pa.Table:
+        times = self._times(stream, table)
+        if in_order(times):
+            return table
+        order, _ = sorting(times)
+        return table.take(arrow_array(order, pa.int64()))
+
+    def _times(self, stream: int, rows: pa.Table | pa.RecordBatch) -> I64:
+        return self.job.plan.bound.prepare(stream, rows).rows.time
+
+    # -- rows are kept ---------------------------------------------------------------------------
+
+    def keep(self) -> None:
+        """Write the slot's file, once; and rows that are not joined where they are wanted."""
+        writer = SlotWriter(self.slot)
+        for stream, table in enumerate(self.new):
+            for rows in table.to_batches():
+                self._add(writer, NEW, stream, rows)
+        if self.manifest.merge is not None:
+            self._merge(writer, self.manifest.merge)
+        parts = writer.finish(self.counts)
+        self.written = writer.size
+        self.job.log.put(f"{self.manifest.folder}/{self.slot}", parts)
+        for stream, refused in self.refused.items():
+            self._set_aside(stream, refused)
+
+    def _merge(self, writer: SlotWriter, epochs: tuple[int, int]) -> None:
+        """What earlier files hold of some epochs, as this one's."""
+        entries = [e for e in self.manifest.window if epochs[0] <= e.epoch <= epochs[1]]
+        for stream, pieces in enumerate(self.window.pieces(entries)):
+            if pieces:
+                table = table_of(pieces, self.window.schemas[stream]).combine_chunks()
+                for rows in self._in_order(stream, table).to_batches():
+                    self._add(writer, MERGED, stream, rows)
+
+    def _add(self, writer: SlotWriter, kind: str, stream: int, rows: pa.RecordBatch) -> None:
+        if len(rows):
+            times = self._times(stream, rows)
+            writer.add(kind, stream, rows, int(times[0]), int(times[-1]))
+
+    def _set_aside(self, stream: int, rows: Sequence[pa.RecordBatch]) -> None:
+        """Rows of a stream that are not joined: a file for each epoch, written once."""
+        assert self.job.rejected is not None
+        name = self.job.plan.query.names[stream]
+        made = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_batches(rows), made)
+        folder = Folder(local_path(self.job.rejected))
+        file = f"{name}/epoch-{self.manifest.epoch:010d}.parquet"
+        folder.put(file, [made.getvalue()])
+
+    # -- results leave ---------------------------------------------------------------------------
+
+    def results(self) -> Iterator[pa.RecordBatch]:
+        """The results that the new rows complete."""
+        if not any(table.num_rows for table in self.new):
+            return
+        plan = self.job.plan
+        joined = Together(plan)
+        output = ResultBatches(plan, joined)
+        old = self._old()
+        for found in completed(joined, old, self.new, plan.limits, self.tally):
+            yield from output.batches(found)
+
+    def _old(self) -> list[pa.Table]:
+        pieces = self.window.pieces()
+        tables = [table_of(p, s) for p, s in zip(pieces, self.window.schemas, strict=True)]
+        self.read_rows = sum(table.num_rows for table in tables)
+        return tables
+
+    def report(self) -> None:
+        """What the epoch took, for routers and whoever watches."""
+        load = {
+            "slot": self.slot,
+            "rows": sum(table.num_rows for table in self.new),
+            "window_rows": self.read_rows,
+            "bytes": self.written,
+            "results": self.tally.results,
+            "comparisons": self.tally.comparisons,
+            "cpu": time.thread_time() - self.cpu,
+            "seconds": time.perf_counter() - self.began,
+            "how": self.how,
+            "worker": os.getpid(),
+        }
+        text = json.dumps(load).encode()
+        self.job.log.put(f"{self.manifest.folder}/{self.slot}.load", [text])
+
+
+def _add(told: dict[int, dict[str, Any]], count: dict[str, Any]) -> None:
+    """Counts of one part of a stream to those of the others."""
+    own = told.setdefault(count["stream"], dict.fromkeys(COUNTED.names, 0) | {"newest": None})
+    for name, value in count.items():
+        if name == "stream":
+            own[name] = value
+        elif name != "newest":
+            own[name] += value
+        elif value is not None:
+            own[name] = value if own[name] is None else max(own[name], value)

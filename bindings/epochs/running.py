@@ -1,0 +1,13 @@
+"""A job as one streaming query carries it out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from windjoin.epochs.job import Job
+
+
+def of_query(job: Job, query: str) -> Job:
+    """The job with a log of its own: several queries may have one folder for theirs."""
+    return replace(job, root=os.path.join(job.root, query))

@@ -1,0 +1,114 @@
+"""The file of one slot and epoch: rows as Arrow lays them out, and a footer about them.
+
+Sections lie at multiples of 64 bytes, so that they are usable as they are mapped.  The footer is
+JSON; its length and a mark end the file, so a file that was cut off is known as such.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from windjoin.epochs.storage import Bytes, Folder
+from windjoin.errors import LogError
+
+VERSION = 1
+MARK = b"windjoin"
+ALIGNED = 64
+TAIL = 8 + len(MARK)
+NEW, MERGED = "new", "merged"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows of one stream, in order of time."""
+
+    kind: str  # NEW: of this epoch; MERGED: of earlier ones that this file stands for
+    stream: int
+    offset: int
+    length: int
+    rows: int
+    low: int  # earliest time
+    high: int  # latest
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a slot's file holds, and what was counted."""
+
+    slot: int
+    sections: tuple[Section, ...]
+    counts: tuple[dict[str, Any], ...] = ()  # slot 0: of all rows of the epoch, by stream
+    version: int = VERSION
+
+    @property
+    def bytes(self) -> int:
+        """Of the rows of this epoch."""
+        return sum(one.length for one in self.sections if one.kind == NEW)
+
+
+@dataclass
+class SlotWriter:
+    """Makes the file of a slot."""
+
+    slot: int
+    parts: list[Bytes] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, kind: str, stream: int, rows: pa.RecordBatch, low: int, high: int) -> None:
+        """Rows of a stream, in order of time."""
+        payload = rows.serialize()
+        self._pad()
+        self.sections.append(
+            Section(kind, stream, self.size, payload.size, rows.num_rows, low, high)
+        )
+        self.parts.append(payload)
+        self.size += payload.size
+
+    def _pad(self) -> None:
+        gap = -self.size % ALIGNED
+        if gap:
+            self.parts.append(bytes(gap))
+            self.size += gap
+
+    def finish(self, counts: Sequence[dict[str, Any]]) -> list[Bytes]:
+        """The whole file."""
+        footer = Footer(self.slot, tuple(self.sections), tuple(counts))
+        text = json.dumps(asdict(footer)).encode()
+        return [*self.parts, text, len(text).to_bytes(8, "little"), MARK]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFile:
+    """A slot's file, mapped."""
+
+    data: pa.Buffer
+    footer: Footer
+
+    def rows(self, section: Section, schema: pa.Schema) -> pa.RecordBatch:
+        """The rows of a section, as they lie in the file."""
+        return pa.ipc.read_record_batch(self.data.slice(section.offset, section.length), schema)
+
+
+def read_slot(folder: Folder, name: str) -> SlotFile:
+    """Open the file of a slot."""
+    data = folder.map(name)
+    whole = data.size >= TAIL and data[-len(MARK) :].to_pybytes() == MARK
+    length = int.from_bytes(data[-TAIL : -len(MARK)].to_pybytes(), "little") if whole else 0
+    if not whole or length > data.size - TAIL:
+        raise LogError(
+            f"{folder.path(name)} is cut off: {data.size} bytes, and no footer at their end;"
+            " restore it from a copy of the log, or begin anew with an empty checkpoint"
+        )
+    told = json.loads(data[-TAIL - length : -TAIL].to_pybytes())
+    if told["version"] > VERSION:
+        raise LogError(
+            f"{folder.path(name)} has format {told['version']}, and this windjoin reads formats up"
+            f" to {VERSION}; go on with the newer windjoin that wrote it"
+        )
+    sections = tuple(Section(**one) for one in told["sections"])
+    return SlotFile(data, Footer(told["slot"], sections, tuple(told["counts"])))

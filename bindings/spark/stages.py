@@ -1,0 +1,81 @@
+"""The work of the tasks of a streaming query, opened on the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pyspark import TaskContext
+from windjoin.epochs.deciding import decide
+from windjoin.epochs.job import Job
+from windjoin.epochs.packing import pack_epoch
+from windjoin.epochs.probing import probe_epoch
+from windjoin.epochs.running import of_query
+from windjoin.errors import QueryError
+
+BATCH, QUERY, RUN = "streaming.sql.batchId", "sql.streaming.queryId", "spark.jobGroup.id"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Which epoch of which run of which query a task is of."""
+
+    epoch: int
+    query: str
+    run: str
+
+
+def here() -> Here:
+    """What Spark tells a task."""
+    context = TaskContext.get()
+    told = [None if context is None else context.getLocalProperty(n) for n in (BATCH, QUERY, RUN)]
+    if None in told:
+        raise QueryError(
+            "this DataFrame is the result of windjoin.spark.stream, which is computed by a"
+            " streaming query only: start one with writeStream"
+        )
+    epoch, query, run = map(str, told)
+    return Here(int(epoch), query, run)
+
+
+@dataclass(frozen=True, slots=True)
+class PackEpoch:
+    """Rows of a frame to segments."""
+
+    job: Job
+    streams: tuple[int, ...]
+    names: tuple[str, ...]
+    place: int  # of the frame among all
+    frames: int
+
+    @property
+    def name(self) -> str:
+        """What Spark shows."""
+        return "_".join(["pack", *(self.job.plan.query.names[s] for s in self.streams)])
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        at = here()
+        job = of_query(self.job, at.query)
+        manifest = decide(job, at.epoch, at.run)
+        rows = (pa.RecordBatch.from_arrays(b.columns, names=list(self.names)) for b in batches)
+        number = partition * self.frames + self.place
+        yield from pack_epoch(rows, job, manifest, self.streams, number)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeEpoch:
+    """Segments to results."""
+
+    job: Job
+    name: ClassVar[str] = "probe_epoch"
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        at = here()
+        job = of_query(self.job, at.query)
+        yield from probe_epoch(batches, job, decide(job, at.epoch, at.run), partition)

@@ -1,0 +1,92 @@
+"""Epochs of a continuous join carried out in this process: pack, sort out by slot, probe."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from windjoin.arrow.plan import Limits
+from windjoin.arrow.segments import SEGMENTS
+from windjoin.epochs.deciding import decide
+from windjoin.epochs.job import Job
+from windjoin.epochs.manifest import Manifest
+from windjoin.epochs.packing import pack_epoch
+from windjoin.epochs.planning import job_of
+from windjoin.epochs.probing import probe_epoch
+
+SMALL = Limits(
+    gather_rows=9, payload_bytes=64, piece_bytes=40, message_bytes=200, block_rows=8,
+    block_bytes=1 << 20, results=5,
+)  # fmt: skip
+
+
+class Cluster:
+    """An exchange without Spark; every call gets a job that has been pickled."""
+
+    def __init__(self, query: Any, schemas: Mapping[str, pa.Schema], root: str, seed: int) -> None:
+        self.query, self.schemas, self.root = query, schemas, root
+        self.chance = random.Random(seed)
+        self.run = "run0"
+        self.clock = 0.0
+        self.start(slots=1)
+
+    def start(self, *, run: str | None = None, small: bool = False, **options: Any) -> None:
+        """A start of the query, with options of its own."""
+        limits = SMALL if small else Limits()
+        self.wire = pickle.dumps(
+            job_of(self.query, self.schemas, self.root, limits=limits, **options)
+        )
+        self.run = run or self.run
+
+    @property
+    def job(self) -> Job:
+        return pickle.loads(self.wire)
+
+    def epoch(
+        self, epoch: int, rows: Mapping[str, pa.Table], *, router: Any = None,
+        until: int | None = None, again: Sequence[int] = (),
+    ) -> list[pa.RecordBatch]:  # fmt: skip
+        """The results of an epoch; only of the first slots if it is broken off.
+
+        Slots in ``again`` run twice: of a task's attempts one gives the results.
+        """
+        manifest = decide(self.job, epoch, self.run, now=lambda: self.clock, router=router)
+        arrived = self._packed(manifest, rows)
+        found = []
+        order = list(range(manifest.slots))
+        self.chance.shuffle(order)
+        for slot in order[:until]:
+            table = self._of(slot, arrived)
+            if slot in again:
+                list(probe_epoch(table, self.job, manifest, slot))
+            found += list(probe_epoch(self._of(slot, arrived), self.job, manifest, slot))
+        return found
+
+    def _packed(self, manifest: Manifest, rows: Mapping[str, pa.Table]) -> pa.Table:
+        packed: list[pa.RecordBatch] = []
+        number = 0
+        for streams in self._tables(rows):
+            table = rows[self.query.names[streams[0]]]
+            cuts = sorted(self.chance.randint(0, len(table)) for _ in range(2))
+            for a, b in zip([0, *cuts], [*cuts, len(table)], strict=True):
+                batches = table.slice(a, b - a).to_batches(max_chunksize=self.chance.randint(1, 40))
+                packed += pack_epoch(batches, self.job, manifest, streams, number)
+                number += 1
+        return pa.Table.from_batches(packed, SEGMENTS)
+
+    def _tables(self, rows: Mapping[str, pa.Table]) -> list[list[int]]:
+        found: dict[int, list[int]] = {}
+        for stream, name in enumerate(self.query.names):
+            found.setdefault(id(rows[name]), []).append(stream)
+        return list(found.values())
+
+    def _of(self, slot: int, segments: pa.Table) -> list[pa.RecordBatch]:
+        hosts = segments["host"].to_pylist()
+        own = [row for row, host in enumerate(hosts) if host == slot]
+        self.chance.shuffle(own)
+        return segments.take(pa.array(own, pa.int64())).to_batches(
+            max_chunksize=self.chance.randint(1, 5)
+        )
