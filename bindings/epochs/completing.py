@@ -13,6 +13,7 @@ import pyarrow as pa
 from windjoin.arrow.blocks import Block, Counts, Found
 from windjoin.arrow.plan import Limits
 from windjoin.arrow.together import Joinable
+from windjoin.kernels.batch import Run
 from windjoin.kernels.sorting import Sorted, in_time_order
 
 FIRST = 1 << 16  # new rows that are joined at once, as long as it is not known what they yield
@@ -40,23 +41,25 @@ def completed(
     counts: Counts,
 ) -> Iterator[Found]:  # fmt: skip
     """Results of the new rows of all streams, with each other and with old ones."""
-    before = [_Side(joined, n, table) for n, table in enumerate(old)]
+    earlier = [_Side(joined, n, table) for n, table in enumerate(old)]
     fresh = [_Side(joined, n, table) for n, table in enumerate(new)]
     every = [
         one if not b.num_rows else two if not a.num_rows else _Side(joined, n, _joined(a, b))
-        for n, (one, two, a, b) in enumerate(zip(before, fresh, old, new, strict=True))
+        for n, (one, two, a, b) in enumerate(zip(earlier, fresh, old, new, strict=True))
     ]
     slice_ = FIRST
     for stream in range(len(new)):
-        sides = [*before[:stream], fresh[stream], *every[stream + 1 :]]
+        sides = [*earlier[:stream], fresh[stream], *every[stream + 1 :]]
         if not all(side.table.num_rows for side in sides):
             continue
         ordered = [side.ordered for side in sides]
         block = Block(joined, [side.table for side in sides], ordered, stream)
         first, last = 0, len(ordered[stream].time)
+        before: Run | None = None  # whose plan serves for the next rows
         while first < last:
             end = min(last, first + slice_)
-            found = block.join(first, end, counts)
+            found, run = block.join(first, end, counts, before)
+            before = run if run is not None and run.as_expected else None
             results = len(found.rows[0])
             counts.results += results
             wanted = (end - first) * limits.results // max(1, results)
