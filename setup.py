@@ -21,6 +21,10 @@ SPEED = ["-O1", "-g"] if DEBUG else ["-O3", "-g0", "-fno-math-errno"]
 # with sanitizers and -O1, GCC 12 makes wrong code of masks of AVX-512
 SANITIZED = [f"-fsanitize={SANITIZE}", "-O2", "-g"] if SANITIZE else []
 
+# headers are included by name, wherever they lie
+FOLDERS = sorted(path.parent for path in Path("pyx").glob("*/__init__.py"))
+HEADERS = {path.name: path for folder in FOLDERS for path in folder.glob("*.[hi]*")}
+
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": DEBUG,
@@ -35,16 +39,16 @@ def headers(source: Path) -> set[str]:
     """Our own C headers that a source includes, directly or through another."""
     included = set(re.findall(r'(?:include|from) "(\w+\.(?:h|inc))"', source.read_text()))
     for name in sorted(included):
-        included |= headers(Path("pyx") / name)
+        included |= headers(HEADERS[name])
     return included
 
 
 def extension(source: Path) -> Extension:
     return Extension(
-        f"windjoin.pyx.{source.stem}",
+        ".".join(("windjoin", *source.with_suffix("").parts)),
         [str(source)],
-        include_dirs=[numpy.get_include(), "pyx"],
-        depends=[f"pyx/{name}" for name in sorted(headers(source))],
+        include_dirs=[numpy.get_include(), *map(str, FOLDERS)],
+        depends=[str(HEADERS[name]) for name in sorted(headers(source))],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
         + ([] if DEBUG or SANITIZE else [("NDEBUG", "1")]),
         undef_macros=["NDEBUG"] if DEBUG or SANITIZE else [],  # Python's own flags define it
@@ -76,7 +80,7 @@ class BuildPyWithoutSources(build_py):
 
 setup(
     ext_modules=cythonize(
-        [extension(source) for source in sorted(Path("pyx").glob("*.pyx"))],
+        [extension(source) for source in sorted(Path("pyx").glob("*/*.pyx"))],
         build_dir=f"{BUILD}/cython",
         compiler_directives=DIRECTIVES,
         include_path=[cimport_root()],

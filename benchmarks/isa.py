@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from windjoin.pyx import cpu
+from windjoin.pyx.base import cpu
 
 from benchmarks.checksum import checksum
 from benchmarks.ours import JOBS

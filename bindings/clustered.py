@@ -32,8 +32,8 @@ from windjoin.kernels.similarity import SAMPLE_ROWS, with_sampled
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, measure, unseen
 from windjoin.kernels.window import LONG_AGO
-from windjoin.pyx.column import time_order
-from windjoin.pyx.crew import surely
+from windjoin.pyx.base.column import time_order
+from windjoin.pyx.base.crew import surely
 from windjoin.strategies import Hosts, check_hosts, routing
 from windjoin.watermarks import length_ticks
 

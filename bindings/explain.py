@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from windjoin.durations import Duration
 from windjoin.kernels.order import Order, Step
 from windjoin.kernels.spec import Equal, JoinSpec, Predicate
-from windjoin.pyx.cpu import isa
+from windjoin.pyx.base.cpu import isa
 
 if TYPE_CHECKING:
     from windjoin.query import Query

@@ -9,7 +9,7 @@ from windjoin.errors import LateRowError, LateRowWarning, QueryError, warn
 from windjoin.kernels.intake import Judged
 from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
-from windjoin.pyx.store import Clock as Marks
+from windjoin.pyx.live.store import Clock as Marks
 from windjoin.times import Clock, TimeColumn
 from windjoin.watermarks import length_text, time_text
 

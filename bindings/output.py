@@ -20,7 +20,7 @@ from windjoin.kernels.threads import in_threads
 from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type
 from windjoin.layout import gatherable, has_dictionary, taken
 from windjoin.measures import has_kernel
-from windjoin.pyx.pieces import listen
+from windjoin.pyx.base.pieces import listen
 from windjoin.query import Query, output_name
 
 MOST_PLACES = 76  # of an Arrow decimal256

@@ -10,7 +10,7 @@ from windjoin.kernels.intake import Judged
 from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX, UNIT_STEPS
 from windjoin.layout import gatherable_schema
-from windjoin.pyx.store import Clock as Marks
+from windjoin.pyx.live.store import Clock as Marks
 from windjoin.query import Query
 from windjoin.times import Clock, clock_of, time_column
 from windjoin.watermarks import length_ticks, promise_ticks

@@ -11,7 +11,7 @@ import pyarrow.types as pat
 from windjoin.chunks import Chunks
 from windjoin.kernels.spec import I64
 from windjoin.output import Output, plain_column
-from windjoin.pyx.payload import Gatherer, Pages
+from windjoin.pyx.arrow.payload import Gatherer, Pages
 
 NARROW = 8  # columns more than asked for that do not matter
 # kind, bytes of a value or item, items of a vector, whether they are a child, bytes of an offset

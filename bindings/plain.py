@@ -12,7 +12,7 @@ from windjoin.expressions import Column
 from windjoin.kernels.spec import ArrayColumn, BytesColumn, SetColumn
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, form_of
-from windjoin.pyx.tables import Reader
+from windjoin.pyx.arrow.tables import Reader
 from windjoin.times import TimeColumn
 from windjoin.wides import WideRecipe
 

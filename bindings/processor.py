@@ -7,7 +7,7 @@ from windjoin.errors import WindjoinError
 
 def check_isa() -> None:
     """Refuse a WINDJOIN_ISA that is no word, or that this processor does not have."""
-    from windjoin.pyx.cpu import check
+    from windjoin.pyx.base.cpu import check
 
     try:
         check()

@@ -20,8 +20,8 @@ from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
 from windjoin.output import table_fetch
 from windjoin.progress import ProgressOption, progress_bar
-from windjoin.pyx.column import in_order
-from windjoin.pyx.pieces import sorting, sorting_by, taken
+from windjoin.pyx.base.column import in_order
+from windjoin.pyx.base.pieces import sorting, sorting_by, taken
 from windjoin.query import Query
 
 ROWS_PER_THREAD = 1 << 16  # fewer are not worth a thread

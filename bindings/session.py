@@ -28,8 +28,8 @@ from windjoin.layout import empty_table
 from windjoin.output import Fetch
 from windjoin.own_times import END
 from windjoin.payload import Payload, gather_all
-from windjoin.pyx.cpu import isa
-from windjoin.pyx.door import Door, Entrance, whole
+from windjoin.pyx.base.cpu import isa
+from windjoin.pyx.live.door import Door, Entrance, whole
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.run import threads_for

@@ -29,7 +29,7 @@ from windjoin.diffusion.load import Host, Weights
 from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement
 from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
-from windjoin.pyx.tasks import TaskTable
+from windjoin.pyx.routing.tasks import TaskTable
 
 MARK_BITS = 62  # marks fit a signed 64-bit word
 MOST_ROWS = float(1 << 32)  # that one task counts for, however long its windows are

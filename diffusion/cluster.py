@@ -33,8 +33,8 @@ from windjoin.diffusion.worker import (
     Ticket,
     Worker,
 )
-from windjoin.pyx.crew import Crew
-from windjoin.pyx.pieces import joined, taken
+from windjoin.pyx.base.crew import Crew
+from windjoin.pyx.base.pieces import joined, taken
 
 EPOCHS_IN_FLIGHT = 4  # at least, and so many per host: the work of one may be all one host's
 EPOCHS_PER_HOST = 2

@@ -7,7 +7,7 @@ placed by what is older, then their paths are found with all of them in the tabl
 hosts of the hop before are used for free, the rest is covered greedily, and where several hosts of
 a hop hold a segment, the least loaded computes it and it is void at the others.
 
-The search itself is compiled (`windjoin.pyx.routes`); this is the policy around it.
+The search itself is compiled (`windjoin.pyx.routing.routes`); this is the policy around it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from windjoin.diffusion.orders import search_space
 from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement
 from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
-from windjoin.pyx.routes import RouteTable
+from windjoin.pyx.routing.routes import RouteTable
 
 FRESH_HOSTS = 128  # with more, loads are those of the border: a route takes twice as long else
 MOST_ROWS = float(1 << 32)  # that one hop counts for, however much is expected to travel

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.errors import RoutingError
-from windjoin.pyx.pieces import joined, sorting_by, taken
+from windjoin.pyx.base.pieces import joined, sorting_by, taken
 
 I64 = NDArray[np.int64]
 NEVER, FOREVER = -(2**63), 2**63  # before and after every time

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.segments import FOREVER
-from windjoin.pyx.work import WorkBook
+from windjoin.pyx.routing.work import WorkBook
 
 MAX_HOSTS = 4096
 

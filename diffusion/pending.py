@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 import numpy as np
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.shelf import position
-from windjoin.pyx.pieces import joined, sorting_by, taken
+from windjoin.pyx.base.pieces import joined, sorting_by, taken
 
 
 class Pending:

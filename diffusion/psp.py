@@ -16,7 +16,7 @@ from windjoin.diffusion.load import Host, Weights
 from windjoin.diffusion.ring_relocation import ring_order_after
 from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
 from windjoin.diffusion.segments import FOREVER, NEVER, Segment, StreamProfile
-from windjoin.pyx.aging import AgingRows
+from windjoin.pyx.routing.aging import AgingRows
 
 
 class PSP(Router):

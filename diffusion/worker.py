@@ -16,7 +16,7 @@ import numpy as np
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Hop
 from windjoin.diffusion.shelf import LONG_AGO, Chosen, Shelf, Stretch, clamped
-from windjoin.pyx.crew import Countdown, Crew, Orders
+from windjoin.pyx.base.crew import Countdown, Crew, Orders
 
 ALL_MARKS = -1
 Stretches = tuple[I64, I64]  # first and last time of each, in order and apart

@@ -16,12 +16,12 @@ import numpy as np
 from windjoin.kernels.side import Codes, sortable
 from windjoin.kernels.spec import I64, JoinSpec, Key, Predicate
 from windjoin.kernels.statistics import Statistics
-from windjoin.pyx.keys import encode_pairs
+from windjoin.pyx.encoding.keys import encode_pairs
 
 if TYPE_CHECKING:
     from windjoin.kernels.side import Side, Table
     from windjoin.kernels.window import Arrivals, Window
-    from windjoin.pyx.index import Index
+    from windjoin.pyx.base.index import Index
 
 MOST_RANKS = 2**31 - 64  # rows that an index with row numbers of 32 bits can hold
 # codes of keys (together one key), columns as sortable integers or as they are, or a wide column

@@ -13,9 +13,9 @@ from windjoin.kernels.ranges import as_ranges
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import Between
 from windjoin.kernels.window import Window
-from windjoin.pyx.buckets import ValueBuckets
-from windjoin.pyx.cells import ValueCells
-from windjoin.pyx.index import Index
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.indexes.buckets import ValueBuckets
+from windjoin.pyx.indexes.cells import ValueCells
 
 PER_PROBE = 30.0  # nanoseconds: three cells
 PER_CANDIDATE = 2.0

@@ -21,10 +21,10 @@ from windjoin.kernels.sorting import Sorted, in_time_order
 from windjoin.kernels.spec import I64, JoinSpec, Nearest, Opaque, Rows
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.kernels.threads import in_threads
-from windjoin.pyx.column import ColumnView
-from windjoin.pyx.lists import KeyLists
-from windjoin.pyx.output import Output, release
-from windjoin.pyx.pipeline import Pipeline
+from windjoin.pyx.base.column import ColumnView
+from windjoin.pyx.base.output import Output, release
+from windjoin.pyx.indexes.lists import KeyLists
+from windjoin.pyx.probing.pipeline import Pipeline
 
 FEW_ROWS = 2048  # of two streams, at most; planning anew would take as long as joining them
 MORE_THAN_EXPECTED = 8  # times as many candidates: a plan for other rows

@@ -11,8 +11,8 @@ from windjoin.kernels.ranges import MOST_CONDITIONS, Range, as_ranges, ranges_by
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import Predicate
 from windjoin.kernels.window import Window
-from windjoin.pyx.boxes import ValueBoxes
-from windjoin.pyx.index import Index
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.indexes.boxes import ValueBoxes
 
 MOST_COLUMNS = 4
 PER_RUN = 25.0  # nanoseconds

@@ -12,9 +12,9 @@ from windjoin.kernels.functions import compiled_scan, compiled_sweep
 from windjoin.kernels.side import Side, Table
 from windjoin.kernels.spec import Function, Operand
 from windjoin.kernels.window import Window
-from windjoin.pyx.calls import WindowCalls
-from windjoin.pyx.index import Index
-from windjoin.pyx.slices import TimeSlices
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.indexes.calls import WindowCalls
+from windjoin.pyx.indexes.slices import TimeSlices
 
 PER_PROBE = 25.0  # nanoseconds
 PER_ROW = 0.12

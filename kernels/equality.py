@@ -11,11 +11,11 @@ from windjoin.kernels.side import Codes, Side, Table
 from windjoin.kernels.spec import Equal, Key
 from windjoin.kernels.statistics import DERIVED_SHARE
 from windjoin.kernels.window import Window
-from windjoin.pyx.index import Index
-from windjoin.pyx.keys import KeySpace, encode_pairs
-from windjoin.pyx.lines import KeyLines
-from windjoin.pyx.lists import KeyLists
-from windjoin.pyx.ranks import KeyRanks
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.encoding.keys import KeySpace, encode_pairs
+from windjoin.pyx.indexes.lines import KeyLines
+from windjoin.pyx.indexes.lists import KeyLists
+from windjoin.pyx.indexes.ranks import KeyRanks
 
 LOOKUP = 9.0  # nanoseconds per partial result
 PER_PART = 6.0  # for each further part of a composite key

@@ -22,7 +22,7 @@ from windjoin.kernels.spec import (
     Predicate,
     Similarity,
 )
-from windjoin.pyx.pipeline import Pipeline
+from windjoin.pyx.probing.pipeline import Pipeline
 
 BLOCK_ROWS = (
     4096  # partial results a hop handles at a time: its arrays stay in the second-level cache

@@ -16,8 +16,8 @@ from windjoin.kernels.order import Order, hops_from
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.kernels.statistics import Statistics
 from windjoin.kernels.window import Arrivals, Window
-from windjoin.pyx.output import Output
-from windjoin.pyx.pipeline import Pipeline
+from windjoin.pyx.base.output import Output
+from windjoin.pyx.probing.pipeline import Pipeline
 
 SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
 NOTHING = np.empty(0, np.int64)

@@ -11,8 +11,8 @@ from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import Alike, choices, group_cost
 from windjoin.kernels.spec import Similarity
 from windjoin.kernels.window import Window
-from windjoin.pyx.index import Index
-from windjoin.pyx.segments import ByteSegments
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.similarity.segments import ByteSegments
 
 MEASURES = ("bytes_l1", "bytes_l2", "mean_abs_diff", "hamming", "hamming_bits")
 PER_PROBE = 100.0  # nanoseconds

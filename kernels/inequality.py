@@ -11,8 +11,8 @@ from windjoin.kernels.ranges import Range, as_ranges, ranges_by_column
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import Predicate
 from windjoin.kernels.window import Window
-from windjoin.pyx.index import Index
-from windjoin.pyx.slices import TimeSlices
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.indexes.slices import TimeSlices
 
 PER_SLICE = 35.0  # nanoseconds: two binary searches
 PER_CANDIDATE = 0.9

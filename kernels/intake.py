@@ -18,11 +18,11 @@ from windjoin.kernels.side import Codes
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.stored import Exporter
 from windjoin.kernels.window import LONG_AGO, Window
-from windjoin.pyx.keys import KeySpace
-from windjoin.pyx.output import release
-from windjoin.pyx.pipeline import Pipeline
-from windjoin.pyx.silence import Silence
-from windjoin.pyx.store import Clock, Counts, Store
+from windjoin.pyx.base.output import release
+from windjoin.pyx.encoding.keys import KeySpace
+from windjoin.pyx.live.silence import Silence
+from windjoin.pyx.live.store import Clock, Counts, Store
+from windjoin.pyx.probing.pipeline import Pipeline
 
 CARE_EVERY = 1024  # rows, or promises
 SWEEP_AT = 1024  # keys; below, nothing is worth sweeping

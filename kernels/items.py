@@ -13,8 +13,8 @@ from windjoin.kernels.similarity import Alike, choices, wide_sides
 from windjoin.kernels.spec import Similarity
 from windjoin.kernels.statistics import Items as Seen
 from windjoin.kernels.window import Window
-from windjoin.pyx.index import Index
-from windjoin.pyx.items import ItemLists
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.similarity.items import ItemLists
 
 LOOKUP = 12.0  # nanoseconds per item that is asked for
 PER_ENTRY = 2.5

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from windjoin.kernels.side import Table
 from windjoin.kernels.spec import I64, BytesColumn, JoinSpec
-from windjoin.pyx.integers import close_together, encode_integers
-from windjoin.pyx.keys import BytesSpace, KeySpace, encode_dense
-from windjoin.pyx.texts import encode_texts
+from windjoin.pyx.encoding.integers import close_together, encode_integers
+from windjoin.pyx.encoding.keys import BytesSpace, KeySpace, encode_dense
+from windjoin.pyx.encoding.texts import encode_texts
 
 KeyColumns = Sequence[Sequence[I64 | BytesColumn]]
 

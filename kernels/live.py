@@ -13,9 +13,9 @@ from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.replanning import FIRST_LOOK, better_orders, next_look, seen
 from windjoin.kernels.spec import I64, ArrayColumn, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
-from windjoin.pyx.feed import Feed
-from windjoin.pyx.pipeline import Pipeline
-from windjoin.pyx.store import Store, forget
+from windjoin.pyx.live.feed import Feed
+from windjoin.pyx.live.store import Store, forget
+from windjoin.pyx.probing.pipeline import Pipeline
 
 
 class LiveJoin(Intake):

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from windjoin.kernels.side import sortable
 from windjoin.kernels.spec import F64, I64, Bools, JoinSpec, Nearest, Similarity
-from windjoin.pyx.column import ColumnView
-from windjoin.pyx.measures import measure_pairs
-from windjoin.pyx.pieces import sorting_by, taken
+from windjoin.pyx.base.column import ColumnView
+from windjoin.pyx.base.pieces import sorting_by, taken
+from windjoin.pyx.similarity.measures import measure_pairs
 
 Views = tuple[ColumnView, ColumnView]
 DISTANCES = (

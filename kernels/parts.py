@@ -17,8 +17,8 @@ from windjoin.kernels.sorting import Sorted, take_keys
 from windjoin.kernels.spec import I64, BytesColumn, Equal, JoinSpec, Opaque
 from windjoin.kernels.statistics import Statistics
 from windjoin.kernels.threads import in_threads
-from windjoin.pyx.divide import divide
-from windjoin.pyx.pieces import taken
+from windjoin.pyx.base.pieces import taken
+from windjoin.pyx.encoding.divide import divide
 
 ROWS_OF_A_PART = 400_000  # so many are worth indexes of their own: a burst is shared out
 ROWS_OF_A_SMALL_PART = 250_000  # their lists by key lie in nearer caches, in memory just used

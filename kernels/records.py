@@ -23,9 +23,9 @@ from windjoin.kernels.spec import (
     SetColumn,
     WideSpec,
 )
-from windjoin.pyx.column import Ring
-from windjoin.pyx.keys import KeySpace, encode_dense
-from windjoin.pyx.records import set_records, weighted_records
+from windjoin.pyx.base.column import Ring
+from windjoin.pyx.encoding.keys import KeySpace, encode_dense
+from windjoin.pyx.encoding.records import set_records, weighted_records
 
 ABSENT = -1  # length of a row that joins without a value
 

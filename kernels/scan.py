@@ -9,8 +9,8 @@ from typing import ClassVar
 from windjoin.kernels.access import Access, Situation
 from windjoin.kernels.side import Table
 from windjoin.kernels.window import Window
-from windjoin.pyx.index import Index
-from windjoin.pyx.slices import TimeSlices
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.indexes.slices import TimeSlices
 
 PER_PROBE = 15.0  # nanoseconds
 PER_CANDIDATE = 0.9

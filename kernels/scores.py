@@ -14,8 +14,8 @@ from windjoin.kernels.records import Records
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import I64, JoinSpec, Score
 from windjoin.kernels.threads import in_threads
-from windjoin.pyx.column import ColumnView
-from windjoin.pyx.scores import Scorer
+from windjoin.pyx.base.column import ColumnView
+from windjoin.pyx.similarity.scores import Scorer
 
 COUNTS = ("overlap", "hamming", "hamming_bits")  # int64, the others are float64
 NO_COUNT = -1  # a score without a value; NaN among float64

@@ -11,8 +11,8 @@ from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import Alike, choices, group_cost
 from windjoin.kernels.spec import Similarity
 from windjoin.kernels.window import Window
-from windjoin.pyx.bitmaps import SetBitmaps
-from windjoin.pyx.index import Index
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.similarity.bitmaps import SetBitmaps
 
 MEASURES = (
     "overlap", "jaccard", "containment", "cosine_sets", "inner_product", "cosine_weights",

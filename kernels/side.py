@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.kernels.spec import F64, I64, StreamSpec
-from windjoin.pyx.column import ColumnView
-from windjoin.pyx.index import Index
-from windjoin.pyx.keys import KeySpace
+from windjoin.pyx.base.column import ColumnView
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.encoding.keys import KeySpace
 
 if TYPE_CHECKING:
     from windjoin.kernels.records import Records

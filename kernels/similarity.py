@@ -26,9 +26,9 @@ from windjoin.kernels.spec import (
     WideSpec,
 )
 from windjoin.kernels.statistics import Items, Statistics
-from windjoin.pyx.blocks import GroupAsker
-from windjoin.pyx.column import ColumnView
-from windjoin.pyx.measures import MeasureFilter, measure_pairs
+from windjoin.pyx.base.column import ColumnView
+from windjoin.pyx.similarity.blocks import GroupAsker
+from windjoin.pyx.similarity.measures import MeasureFilter, measure_pairs
 
 SAMPLE_ROWS = 48  # of each stream; all pairs of them are measured
 FEW_SAMPLE_ROWS = 32  # where two streams have so few rows that joining them takes no longer

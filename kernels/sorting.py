@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from windjoin.kernels.records import Records, slice_wide, take_bytes, take_wide
 from windjoin.kernels.spec import F64, I64, ArrayColumn, BytesColumn, Rows, SetColumn
-from windjoin.pyx.column import in_order
-from windjoin.pyx.pieces import sorting, taken
+from windjoin.pyx.base.column import in_order
+from windjoin.pyx.base.pieces import sorting, taken
 
 
 @dataclass

@@ -174,7 +174,7 @@ class Similarity:
 
     left: Wide
     right: Wide
-    measure: str  # one of pyx.measures.MEASURES
+    measure: str  # one of pyx.similarity.measures.MEASURES
     operator: MeasureOperator
     threshold: float
     text: str = ""
@@ -190,7 +190,7 @@ class Score:
 
     left: Wide
     right: Wide
-    measure: str  # one of pyx.measures.MEASURES
+    measure: str  # one of pyx.similarity.measures.MEASURES
     certain: bool = False  # every result has a value
 
 

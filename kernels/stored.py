@@ -13,8 +13,8 @@ import numpy as np
 from windjoin.kernels.records import ABSENT
 from windjoin.kernels.spec import I64, ArrayColumn, BytesColumn, Rows, SetColumn, WideSpec
 from windjoin.kernels.window import LONG_AGO, Window
-from windjoin.pyx.keys import BytesSpace, KeySpace
-from windjoin.pyx.records import contents, weighted_contents
+from windjoin.pyx.encoding.keys import BytesSpace, KeySpace
+from windjoin.pyx.encoding.records import contents, weighted_contents
 
 Spaces = Mapping[int, KeySpace]
 VALUES = {"float32": np.float32, "float64": np.float64, "uint8": np.uint8}

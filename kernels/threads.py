@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from windjoin.pyx.crew import share_out
+from windjoin.pyx.base.crew import share_out
 
 Made = TypeVar("Made")
 

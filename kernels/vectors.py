@@ -11,8 +11,8 @@ from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import Alike, choices, group_cost
 from windjoin.kernels.spec import Similarity
 from windjoin.kernels.window import Window
-from windjoin.pyx.index import Index
-from windjoin.pyx.tiles import VectorTiles
+from windjoin.pyx.base.index import Index
+from windjoin.pyx.similarity.tiles import VectorTiles
 
 MEASURES = ("l2", "l1", "linf", "dot", "cosine")
 PER_PROBE = 100.0  # nanoseconds

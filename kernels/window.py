@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from windjoin.kernels.records import Records, WideRings
 from windjoin.kernels.side import ROW_NUMBER, Codes, Side
 from windjoin.kernels.spec import F64, I64, StreamSpec
-from windjoin.pyx.column import ColumnView, Ring
-from windjoin.pyx.pieces import sorting
-from windjoin.pyx.records import mark_codes, renumber_codes
-from windjoin.pyx.store import Extent
+from windjoin.pyx.base.column import ColumnView, Ring
+from windjoin.pyx.base.pieces import sorting
+from windjoin.pyx.encoding.records import mark_codes, renumber_codes
+from windjoin.pyx.live.store import Extent
 
 if TYPE_CHECKING:
     from windjoin.kernels.access import Access

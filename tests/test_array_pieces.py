@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import windjoin as wj
 from numpy.typing import NDArray
-from windjoin.pyx.pieces import joined, sorting, sorting_by, taken
+from windjoin.pyx.base.pieces import joined, sorting, sorting_by, taken
 from windjoin.run import _as_few
 
 PIECE = 1 << 20

@@ -16,7 +16,7 @@ import windjoin as wj
 from numpy.typing import NDArray
 from windjoin.inputs import as_table
 from windjoin.kernels import band
-from windjoin.pyx import cpu
+from windjoin.pyx.base import cpu
 
 Array = NDArray[Any]
 Columns = dict[str, Array]

@@ -17,7 +17,7 @@ import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.kernels import batch
-from windjoin.pyx import cpu
+from windjoin.pyx.base import cpu
 
 from tests.api import build, index_rows, table_rows
 from tests.cases import ROW, Case, tiny

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import windjoin as wj
 from numpy.typing import NDArray
-from windjoin.pyx import cpu
+from windjoin.pyx.base import cpu
 
 Columns = dict[str, NDArray[Any]]
 Pairs = NDArray[np.bool_]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import windjoin as wj
-from windjoin.pyx import cpu
+from windjoin.pyx.base import cpu
 
 SPAN = 4_000
 Tables = dict[str, dict[str, Any]]

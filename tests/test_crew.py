@@ -12,7 +12,7 @@ from queue import SimpleQueue
 
 import pytest
 from windjoin.kernels.threads import in_threads
-from windjoin.pyx.crew import Countdown, Crew, surely
+from windjoin.pyx.base.crew import Countdown, Crew, surely
 
 # An interrupt that meets a finalizer of Python's own is told and forgotten by Python.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

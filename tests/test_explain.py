@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
-from windjoin.pyx.cpu import isa
+from windjoin.pyx.base.cpu import isa
 
 A, B, C = (wj.stream(name, time="t", window=10) for name in "abc")
 QUERY = wj.join(A, B, on=A["k"] == B["k"])

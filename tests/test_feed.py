@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.kernels import window
 from windjoin.kernels.live import LiveJoin
-from windjoin.pyx.door import Entrance
+from windjoin.pyx.live.door import Entrance
 
 from tests.both_ways import looked_at_twice
 

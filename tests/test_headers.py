@@ -10,21 +10,22 @@ from pathlib import Path
 
 import pytest
 
-PYX = Path(__file__).parent.parent / "pyx"
+FOLDERS = sorted(path.parent for path in Path(__file__).parent.parent.glob("pyx/*/__init__.py"))
+HEADERS = sorted(path for folder in FOLDERS for path in folder.glob("*.h"))
 COMPILER = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
 
 
 SYSTEM = sorted(
     {
         line
-        for path in PYX.glob("*.h")
+        for path in HEADERS
         for line in path.read_text().splitlines()
         if line.startswith("#include <") and "immintrin" not in line
     }
 )
 
 
-@pytest.mark.parametrize("header", sorted(path.name for path in PYX.glob("*.h")))
+@pytest.mark.parametrize("header", [path.name for path in HEADERS])
 @pytest.mark.parametrize("processor", ["x86-64", "plain"])
 def test_header_compiles_alone(header: str, processor: str, tmp_path: Path) -> None:
     before = []
@@ -34,7 +35,8 @@ def test_header_compiles_alone(header: str, processor: str, tmp_path: Path) -> N
     source.write_text(
         "\n".join([*before, f'#include "{header}"', "int main(void) { return 0; }\n"])
     )
-    options = ["-c", "-O1", "-Wall", "-Werror", "-Wno-unused-function", "-I", str(PYX)]
+    options = ["-c", "-O1", "-Wall", "-Werror", "-Wno-unused-function"]
+    options += [f"-I{folder}" for folder in FOLDERS]
     done = subprocess.run(
         [COMPILER, *options, str(source), "-o", str(tmp_path / "alone.o")],
         capture_output=True,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from windjoin.pyx.cpu import supported
+from windjoin.pyx.base.cpu import supported
 
 CHECKS = "libc_malloc_debug.so.0"  # of glibc: ends the program when a border was written over
 JOIN = """

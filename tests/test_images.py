@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
-from windjoin.pyx.segments import ByteSegments
+from windjoin.pyx.similarity.segments import ByteSegments
 
 from tests.similarity_paths import streams
 from tests.test_similarity_indexes import ROWS, WINDOWS, check, in_windows, stored, times

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from windjoin.pyx.integers import encode_integers
+from windjoin.pyx.encoding.integers import encode_integers
 
 INTEGERS = st.one_of(
     st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, -(2**63), 2**63 - 1])

@@ -13,7 +13,7 @@ import pytest
 import windjoin as wj
 from windjoin.arrow import blocks, joiner
 from windjoin.kernels import batch
-from windjoin.pyx.tables import Reader
+from windjoin.pyx.arrow.tables import Reader
 
 A, B, C = (wj.stream(name, time="t", window=50) for name in "abc")
 

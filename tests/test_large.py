@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import windjoin as wj
-from windjoin.pyx import cpu
+from windjoin.pyx.base import cpu
 
 from tests import large
 

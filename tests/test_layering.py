@@ -104,15 +104,42 @@ def test_every_folder_with_code_is_packaged() -> None:
     assert set(setup["packages"]) == set(setup["package-dir"])
 
 
+# what a package of compiled modules builds on, as `windjoin.pyx` draws it
+BELOW = {
+    "base": set(),
+    "encoding": {"base"},
+    "indexes": {"base", "encoding"},
+    "similarity": {"base", "encoding", "indexes"},
+    "probing": {"base", "encoding", "indexes"},
+    "live": {"base", "encoding", "indexes", "probing"},
+    "arrow": {"base"},
+    "routing": set(),
+}
+
+
+def test_compiled_packages_build_on_those_below() -> None:
+    headers = {path.name: path.parent.name for path in ROOT.glob("pyx/*/*.[hi]*")}
+    assert len(headers) == len(list(ROOT.glob("pyx/*/*.[hi]*"))), "two headers of one name"
+    assert set(BELOW) == {path.parent.name for path in ROOT.glob("pyx/*/__init__.py")}
+    for path in ROOT.glob("pyx/*/*.*"):
+        if path.suffix not in {".pyx", ".pxd", ".h", ".inc"}:
+            continue
+        text = path.read_text()
+        used = set(re.findall(r"^\s*(?:from|c?import) windjoin\.pyx\.(\w+)", text, re.MULTILINE))
+        used |= {headers[name] for name in re.findall(r'(?:include|from) "([\w.]+)"', text)}
+        allowed = BELOW[path.parent.name] | {path.parent.name}
+        assert used <= allowed, f"{path.relative_to(ROOT)} uses {sorted(used - allowed)}"
+
+
 def test_every_compiled_module_has_a_stub() -> None:
     assert [
-        path.name for path in (ROOT / "pyx").glob("*.pyx") if not path.with_suffix(".pyi").exists()
+        path.name for path in (ROOT / "pyx").rglob("*.pyx") if not path.with_suffix(".pyi").exists()
     ] == []
 
 
 def test_only_guarded_code_knows_the_processor() -> None:
     """Intrinsics stand between ``#ifdef WINDJOIN_X86`` and its end, so that any CPU can compile."""
-    for header in (ROOT / "pyx").glob("*.[hi]*"):
+    for header in (ROOT / "pyx").glob("*/*.[hi]*"):
         depth: list[bool] = []
         for number, line in enumerate(header.read_text().splitlines(), 1):
             word = line.strip()

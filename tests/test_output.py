@@ -6,10 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-from windjoin.pyx.column import ColumnView
-from windjoin.pyx.lists import KeyLists
-from windjoin.pyx.output import Output, release
-from windjoin.pyx.pipeline import Pipeline
+from windjoin.pyx.base.column import ColumnView
+from windjoin.pyx.base.output import Output, release
+from windjoin.pyx.indexes.lists import KeyLists
+from windjoin.pyx.probing.pipeline import Pipeline
 
 PIECE = (2 << 20) // 8  # rows of a column that one piece of memory holds
 SIZES = (0, 1, 5000, PIECE // 2, PIECE - 16, PIECE, PIECE + 1, 2 * PIECE - 1, 3 * PIECE + 7)

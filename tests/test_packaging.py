@@ -33,7 +33,9 @@ def test_the_version_is_the_one_of_the_distribution() -> None:
 def test_stubs_and_the_typing_marker_are_package_data() -> None:
     data = PROJECT["tool"]["setuptools"]["package-data"]
     assert data["windjoin"] == ["py.typed"]
-    assert data["windjoin.pyx"] == ["*.pyi"]
+    stubs = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("pyx/*/*.pyi")}
+    folders = PROJECT["tool"]["setuptools"]["package-dir"]
+    assert {folders[name] for name, kept in data.items() if kept == ["*.pyi"]} == stubs
     assert (ROOT / "bindings" / "py.typed").exists()
 
 

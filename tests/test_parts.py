@@ -11,7 +11,7 @@ import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.kernels import parts
-from windjoin.pyx.divide import divide
+from windjoin.pyx.encoding.divide import divide
 
 from tests.compare import assert_same_results
 from tests.oracle import join

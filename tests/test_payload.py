@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.layout import gatherable_type
 from windjoin.payload import Payload, layout_of
-from windjoin.pyx.crew import share_out
+from windjoin.pyx.base.crew import share_out
 
 INTEGERS = [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()]
 TIMES = [

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import windjoin as wj
-from windjoin.pyx import cpu
+from windjoin.pyx.base import cpu
 
 UNKNOWN = "WINDJOIN_ISA='sse9' is not known; use one of plain, avx2, avx512"
 
@@ -50,7 +50,7 @@ def test_a_path_of_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch)
     message = r"^WINDJOIN_ISA=avx512 is not supported by this CPU; it offers plain, avx2$"
     with pytest.raises(ValueError, match=message):
         cpu.check(("plain", "avx2"))
-    monkeypatch.setattr("windjoin.pyx.cpu.supported", lambda: ("plain", "avx2"))
+    monkeypatch.setattr("windjoin.pyx.base.cpu.supported", lambda: ("plain", "avx2"))
     a, b = (wj.stream(name, time="t", window=1) for name in "ab")
     with pytest.raises(wj.WindjoinError, match=message):
         wj.join(a, b, on=a["x"] == b["x"])
@@ -60,6 +60,6 @@ def test_every_path_on_offer_is_taken_when_asked_for(monkeypatch: pytest.MonkeyP
     for path in cpu.supported():
         monkeypatch.setenv("WINDJOIN_ISA", path)
         cpu.check()
-        program = "from windjoin.pyx.cpu import isa; print(isa())"
+        program = "from windjoin.pyx.base.cpu import isa; print(isa())"
         shown = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
         assert shown.stdout.decode().strip() == path

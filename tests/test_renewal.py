@@ -18,8 +18,8 @@ from windjoin.kernels import intake, renewal
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.renewal import Renewal
 from windjoin.kernels.spec import BytesColumn
-from windjoin.pyx.column import Ring
-from windjoin.pyx.keys import BytesSpace, KeySpace
+from windjoin.pyx.base.column import Ring
+from windjoin.pyx.encoding.keys import BytesSpace, KeySpace
 
 from tests.api import open_session, run_session
 from tests.cases import SessionCase

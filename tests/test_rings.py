@@ -7,7 +7,7 @@ import pytest
 import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
-from windjoin.pyx.column import Ring, in_order
+from windjoin.pyx.base.column import Ring, in_order
 
 ENDS = st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1])
 TIMES = st.lists(ENDS | st.integers(-5, 5), max_size=40)

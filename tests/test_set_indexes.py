@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
-from windjoin.pyx.bitmaps import SetBitmaps
-from windjoin.pyx.records import set_records
+from windjoin.pyx.encoding.records import set_records
+from windjoin.pyx.similarity.bitmaps import SetBitmaps
 
 from tests import similarity_oracle as oracle
 from tests.similarity_paths import batch, on_every_instruction_set, pushes, streams

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.kernels.spec import BytesColumn
-from windjoin.pyx.texts import encode_texts
+from windjoin.pyx.encoding.texts import encode_texts
 
 
 def column(values: list[bytes]) -> BytesColumn:

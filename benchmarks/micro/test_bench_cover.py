@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from windjoin.pyx.cover import CoverProblem
+from windjoin.pyx.routing.cover import CoverProblem
 
 # What the same algorithm takes as a bare C program, microseconds; the aim is twice that.
 BARE = {

@@ -76,7 +76,7 @@ def _installed(name: str) -> str | None:
 
 def _cpu() -> Iterator[Finding]:
     try:
-        cpu = import_module("windjoin.pyx.cpu")
+        cpu = import_module("windjoin.pyx.base.cpu")
         cpu.check()
     except (ImportError, ValueError) as error:
         yield Finding("cpu path", str(error), broken=True)

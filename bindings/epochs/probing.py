@@ -23,8 +23,8 @@ from windjoin.epochs.slotfile import MERGED, NEW, SlotWriter
 from windjoin.epochs.storage import Folder, local_path
 from windjoin.epochs.window import Window, table_of
 from windjoin.kernels.spec import I64
-from windjoin.pyx.column import in_order
-from windjoin.pyx.pieces import sorting
+from windjoin.pyx.base.column import in_order
+from windjoin.pyx.base.pieces import sorting
 
 
 def probe_epoch(

@@ -12,7 +12,7 @@ from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.psp import PSP
 from windjoin.diffusion.router import Move, Part, Path, Placement, Router
 from windjoin.diffusion.segments import NEVER, Segment
-from windjoin.pyx.routes import RouteTable
+from windjoin.pyx.routing.routes import RouteTable
 
 # -- aligned routing ------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.diffusion.load import Host, LoadBook, Usage, Weights
 from windjoin.diffusion.router import Move, Part
-from windjoin.pyx.aging import AgingRows
-from windjoin.pyx.tasks import TaskTable
+from windjoin.pyx.routing.aging import AgingRows
+from windjoin.pyx.routing.tasks import TaskTable
 
 from tests.diffusion import plain
 

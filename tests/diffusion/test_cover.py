@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from windjoin.pyx.cover import CoverProblem
+from windjoin.pyx.routing.cover import CoverProblem
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
-from windjoin.pyx.output import release
+from windjoin.pyx.base.output import release
 
 from tests import functions
 

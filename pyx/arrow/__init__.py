@@ -1,0 +1,7 @@
+"""Columns as Arrow lays them out: tables read and results handed out by the C interfaces.
+
+Who includes whom (right includes left)::
+
+    arrow_c.h <-+- tables <-------------- payload
+                +- payload.h <-- gather.h <-- payload
+"""

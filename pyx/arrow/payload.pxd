@@ -1,0 +1,31 @@
+from libc.stdint cimport int64_t
+
+from windjoin.pyx.arrow.tables cimport ArrowArray
+
+
+cdef extern from "payload.h" nogil:
+    ctypedef struct Layout:
+        int kind
+        int64_t width
+        int64_t items
+        int child
+        int offset_bytes
+        int64_t valid
+        int64_t values
+    ctypedef struct Payload:
+        int n
+        int shift
+        Layout *layout
+        int64_t mask
+        int64_t head
+        int64_t tail
+        int64_t *nulls
+        int64_t *item_nulls
+        int64_t nbytes
+
+
+cdef class Pages:
+    cdef Payload all
+    cdef int *number
+    cdef int keep(self, const ArrowArray *batch, const int *number) except -1
+    cpdef forget(self, int64_t head)

@@ -1,0 +1,168 @@
+"""Columns of live windows in pages, and results gathered from them.
+
+Unchecked: enter through ``payload.py`` of the bindings, which knows the types of the columns.
+"""
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+cimport numpy as cnp
+
+from windjoin.pyx.base.index cimport RELEASE_ABOVE, out_of_memory
+from windjoin.pyx.arrow.tables cimport ArrowArray, ArrowArrayStream, Borrowed, stream_of
+
+cdef extern from "payload.h" nogil:
+    int payload_append(Payload *all, const ArrowArray *batch, const int *number)
+    int payload_begin(Payload *all, int64_t row)
+    void payload_forget(Payload *all, int64_t head)
+    void payload_free(Payload *all)
+    void payload_lay_out(Payload *all)
+    int FIXED, BITS, VARIABLE
+
+cdef extern from "gather.h" nogil:
+    ctypedef struct Wish:
+        const Payload *from_ "from"
+        int number
+        const int64_t *row
+    int gather(Wish *wish, int columns, int64_t n, ArrowArray *out)
+    int NO_MEMORY, TOO_LONG
+
+cnp.import_array()
+
+cdef dict KINDS = {"fixed": FIXED, "bits": BITS, "variable": VARIABLE}
+cdef enum:
+    PAGE_BYTES = 1 << 17  # of one page, about
+    LEAST_SHIFT = 3
+    MOST_SHIFT = 11  # pages of 2048 rows
+
+
+cdef class Pages:
+    """The rows [head, tail) of one stream, of the columns somebody asks for.
+
+    layouts: (kind, bytes of a value or item, items of a vector, whether items are a child array,
+    bytes of an offset) of each column
+    numbers: of the columns, in the tables that come
+    """
+
+    def __cinit__(self, layouts, numbers):
+        cdef int k, n = len(layouts)
+        cdef int64_t row_bytes = 0
+        self.all.mask = -1
+        self.all.n = n
+        self.all.layout = <Layout *>calloc(n + 1, sizeof(Layout))
+        self.all.nulls = <int64_t *>calloc(n + 1, sizeof(int64_t))
+        self.all.item_nulls = <int64_t *>calloc(n + 1, sizeof(int64_t))
+        self.number = <int *>malloc((n + 1) * sizeof(int))
+        if not (self.all.layout and self.all.nulls and self.all.item_nulls and self.number):
+            out_of_memory(b"columns", n)
+        for k, (kind, width, items, child, offset_bytes) in enumerate(layouts):
+            self.all.layout[k] = Layout(KINDS[kind], width, items, child, offset_bytes, 0, 0)
+            self.number[k] = numbers[k]
+            row_bytes += width if kind == "fixed" else 8
+        self.all.shift = MOST_SHIFT
+        while self.all.shift > LEAST_SHIFT and (row_bytes << self.all.shift) > PAGE_BYTES:
+            self.all.shift -= 1
+        payload_lay_out(&self.all)
+
+    def __dealloc__(self):
+        payload_free(&self.all)
+        free(self.number)
+
+    @property
+    def nbytes(self):
+        """Bytes allocated."""
+        return self.all.nbytes
+
+    def append(self, table, bint narrow):
+        """Keep the rows of a table, which has just the columns kept if it is ``narrow``."""
+        cdef Borrowed one = Borrowed()
+        capsule = table.__arrow_c_stream__()
+        cdef ArrowArrayStream *stream = stream_of(capsule)
+        while one.next(stream):
+            self.keep(&one.batch, NULL if narrow else self.number)
+
+    cdef int keep(self, const ArrowArray *batch, const int *number) except -1:
+        if payload_append(&self.all, batch, number) == 0:
+            out_of_memory(b"rows of a window", batch.length)
+        return 0
+
+    def begin(self, int64_t row):
+        """The first row will have this number; before any has come."""
+        assert self.all.head == self.all.tail == 0
+        if payload_begin(&self.all, row) == 0:
+            out_of_memory(b"rows of a window", 1)
+
+    cpdef forget(self, int64_t head):
+        """Rows before ``head`` are not asked for any more."""
+        payload_forget(&self.all, head)
+
+
+cdef class Gatherer:
+    """Gathers the same columns again and again.
+
+    columns: (number of the stream, `Pages`, number of the column there) of each
+    taken_over: makes a record batch of the address of an ``ArrowArray``
+    """
+
+    cdef Wish *wish  # without rows: these are of one call
+    cdef int n
+    cdef list streams
+    cdef list pages  # kept alive
+    cdef object taken_over
+
+    def __cinit__(self, columns, taken_over):
+        cdef int k
+        self.n = len(columns)
+        self.wish = <Wish *>calloc(self.n + 1, sizeof(Wish))
+        if self.wish == NULL:
+            out_of_memory(b"columns", self.n)
+        self.streams = [stream for stream, _, _ in columns]
+        self.pages = [pages for _, pages, _ in columns]
+        for k in range(self.n):
+            self.wish[k].from_ = &(<Pages>self.pages[k]).all
+            self.wish[k].number = columns[k][2]
+        self.taken_over = taken_over
+
+    def __dealloc__(self):
+        free(self.wish)
+
+    def gather(self, list rows):
+        """Record batches of the columns at ``rows``, an int64 array for each stream.
+
+        One batch, but for more text than the offsets of one array can count.
+        """
+        cdef int64_t n = cnp.PyArray_DIM(rows[0], 0)
+        return self.some(rows, 0, n)
+
+    cdef list some(self, list rows, int64_t first, int64_t n):
+        cdef ArrowArray batch
+        cdef int how = self.fill(rows, first, n, &batch)
+        if how == NO_MEMORY:
+            out_of_memory(b"results", n)
+        if how == TOO_LONG:  # a single row came in an array with offsets of the same width
+            return self.some(rows, first, n // 2) + self.some(rows, first + n // 2, n - n // 2)
+        try:
+            return [self.taken_over(<size_t>&batch)]
+        finally:
+            if batch.release != NULL:
+                batch.release(&batch)
+
+    cdef int fill(self, list rows, int64_t first, int64_t n, ArrowArray *batch) except -1:
+        """Gather ``n`` of the rows into one batch.
+
+        Hosts of a cluster ask for columns of one stream at the same time, each for its own rows.
+        """
+        cdef int k, how
+        cdef Wish *wish = <Wish *>malloc((self.n + 1) * sizeof(Wish))
+        if wish == NULL:
+            return NO_MEMORY
+        memcpy(wish, self.wish, self.n * sizeof(Wish))
+        for k in range(self.n):
+            wish[k].row = <const int64_t *>cnp.PyArray_DATA(rows[self.streams[k]]) + first
+        if n <= RELEASE_ABOVE:
+            how = gather(wish, self.n, n, batch)
+        else:
+            with nogil:
+                how = gather(wish, self.n, n, batch)
+        free(wish)
+        return how

@@ -1,0 +1,8 @@
+"""Values to dense codes that equal values share, and rows divided by them.
+
+Who includes whom (right includes left)::
+
+    base/memory.h <-- keys.h <-+- keys <---- records
+                               +- integers   records.h <-- records
+                               +- divide     texts.h <-- texts
+"""

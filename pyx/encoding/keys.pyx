@@ -1,0 +1,437 @@
+"""Key spaces: values to dense codes that are reused once nothing alive has them.
+
+Unchecked: enter through ``kernels.keys``.
+"""
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memset
+
+import numpy as np
+
+from windjoin.pyx.base.index cimport out_of_memory
+
+from windjoin.pyx.base.output import room_for_codes
+
+
+cdef extern from "memory.h" nogil:
+    void copy_bytes(void *to, const void *source, size_t bytes)
+
+cdef enum:
+    LEAST_NEAR = 64  # keys; fewer are found fast anyway
+
+
+cdef Entry *_new_table(int64_t slots) noexcept nogil:
+    cdef Entry *table = <Entry *>malloc(slots * sizeof(Entry))
+    cdef int64_t i
+    if table != NULL:
+        for i in range(slots):
+            table[i].code = -1
+    return table
+
+
+cdef class KeySpace:
+    """Codes of int64 keys."""
+
+    def __cinit__(self):
+        self.table = _new_table(16)
+        self.wrap = 15
+        self.vacant = self.near = NULL
+        self.low = self.span = 0
+        self.n_vacant = self.n_codes = self.codes_room = self.used = 0
+        if self.table == NULL:
+            out_of_memory(b"keys", 16)
+
+    def __dealloc__(self):
+        free(self.table)
+        free(self.vacant)
+        free(self.near)
+
+    @property
+    def close_together(self):
+        """Whether codes are found in an array, as the keys lie close together."""
+        return self.near != NULL
+
+    @property
+    def nbytes(self):
+        return (self.wrap + 1) * <int64_t>sizeof(Entry) + 4 * (self.codes_room + self.span)
+
+    def encode(self, const int64_t[::1] keys, usable=None):
+        """int32 code of every key, new ones included; -1 where not usable."""
+        cdef int64_t i, n = keys.shape[0]
+        codes = np.empty(n, np.int32)
+        cdef int32_t[::1] out = codes
+        cdef const uint8_t[::1] flags = None if usable is None else usable.view(np.uint8)
+        if n and usable is None:
+            with nogil:
+                self.add_integers(n, &keys[0], &out[0])
+        elif n:
+            with nogil:
+                for i in range(n):
+                    out[i] = self.add_integer(keys[i]) if flags[i] else -1
+        return codes
+
+    def keys(self):
+        """The key of every code; anything where no key has it."""
+        out = np.zeros(self.n_codes, np.int64)
+        cdef int64_t[::1] key = out
+        cdef int64_t i
+        for i in range(<int64_t>self.wrap + 1):
+            if self.table[i].code >= 0:
+                key[self.table[i].code] = self.table[i].key
+        return out
+
+    def sweep(self, const uint8_t[::1] live):
+        """Forget every key whose code is not ``live``; its code will be given out again."""
+        cdef Entry *old = self.table
+        cdef int64_t i, slots = self.wrap + 1
+        cdef Entry *swept
+        with nogil:
+            swept = _new_table(slots)
+            if swept == NULL:
+                out_of_memory(b"keys", slots)
+            self.table = swept
+            self.used = 0
+            self.n_vacant = 0
+            for i in range(self.n_codes):
+                if i >= live.shape[0] or not live[i]:
+                    self.vacant[self.n_vacant] = <int32_t>i
+                    self.n_vacant += 1
+            for i in range(slots):
+                if old[i].code >= 0 and old[i].code < live.shape[0] and live[old[i].code]:
+                    self._reinsert(old[i])
+            free(old)
+            self._look_near()
+
+    def renumber(self, const uint8_t[::1] live, int64_t classes=1):
+        """Forget every key whose code is not ``live``; the others get the least codes there are
+        that have the same remainder by ``classes``: if that is 1, they stay in order.
+
+        Returns the new code of each, -1 of those that are gone.  What was for more keys goes.
+        """
+        cdef Entry *old = self.table
+        cdef int64_t i, slots = self.wrap + 1, wanted = 16, n = 0, kept = 0
+        codes = np.full(self.n_codes, -1, np.int32)
+        cdef int32_t[::1] code = codes
+        cdef int64_t[::1] given = np.arange(classes)  # next of each remainder
+        for i in range(min(self.n_codes, live.shape[0])):
+            if live[i]:
+                code[i] = <int32_t>given[i % classes]
+                given[i % classes] += classes
+                n = max(n, code[i] + 1)
+                kept += 1
+        while wanted < 4 * (kept + 1):
+            wanted *= 2
+        self._move(codes)
+        self._grow_codes(max(16, n))
+        self.table = _new_table(wanted)
+        if self.table == NULL:
+            self.table = old
+            out_of_memory(b"keys", wanted)
+        self.wrap = wanted - 1
+        self.used = self.n_vacant = 0
+        self.n_codes = n
+        for i in range(slots):
+            if old[i].code >= 0 and code[old[i].code] >= 0:
+                old[i].code = code[old[i].code]
+                self._reinsert(old[i])
+        free(old)
+        for i in range(n):
+            if i >= given[i % classes]:
+                self.vacant[self.n_vacant] = <int32_t>i
+                self.n_vacant += 1
+        self._look_near()
+        return codes
+
+    cdef void _move(self, const int32_t[::1] codes) noexcept:
+        """Codes are about to become others, none of them greater."""
+
+    def first_codes(self, int64_t n):
+        """Of a space of pairs: one byte per code below ``n``, whether it is the first of a pair."""
+        cdef object flags = bytearray(n)
+        cdef uint8_t[::1] out = flags
+        cdef int64_t i
+        for i in range(<int64_t>self.wrap + 1):
+            if self.table[i].code >= 0:
+                out[self.table[i].key >> 32] = 1
+        return flags
+
+    cdef void _reinsert(self, Entry entry) noexcept nogil:
+        cdef uint64_t at = mix64(<uint64_t>entry.key) & self.wrap
+        while self.table[at].code >= 0:
+            at = (at + 1) & self.wrap
+        self.table[at] = entry
+        self.used += 1
+
+    cdef int32_t find(self, int64_t key) noexcept nogil:
+        """The code of a key, -1 if it has none."""
+        return find_integer(self.table, self.wrap, key).code
+
+    cdef int32_t add_integer(self, int64_t key) except -1 nogil:
+        cdef Entry *entry = find_integer(self.table, self.wrap, key)
+        if entry.code < 0:
+            if 2 * (self.used + 1) > <int64_t>self.wrap:
+                self._grow_table(4 * (self.used + 1))
+                entry = find_integer(self.table, self.wrap, key)
+            entry.key = key
+            entry.code = self._new_code()
+            self.used += 1
+            if <uint64_t>key - self.low < self.span:
+                self.near[<uint64_t>key - self.low] = entry.code
+        return entry.code
+
+    cdef int add_integers(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil:
+        """Codes of n keys, new ones included."""
+        cdef int64_t i
+        cdef uint64_t low = self.low, span = self.span, at
+        cdef const int32_t *near = self.near
+        for i in range(n):
+            at = <uint64_t>keys[i] - low
+            if at < span and near[at] >= 0:
+                out[i] = near[at]
+                continue
+            out[i] = self.add_integer(keys[i])
+            low, span, near = self.low, self.span, self.near
+        return 0
+
+    cdef void _look_near(self) noexcept nogil:
+        """Keep the codes of keys that lie close together in an array as well: no hash, no compare.
+
+        It takes a quarter of the table's room at most, and is but a copy: less is never wrong.
+        """
+        cdef int64_t i, low = INT64_MAX, high = INT64_MIN, slots = self.wrap + 1
+        cdef uint64_t width
+        free(self.near)
+        self.near = NULL
+        self.span = 0
+        for i in range(slots):
+            if self.table[i].code >= 0:
+                low = min(low, self.table[i].key)
+                high = max(high, self.table[i].key)
+        width = <uint64_t>high - <uint64_t>low
+        if self.used < LEAST_NEAR or width >= <uint64_t>slots:
+            return
+        self.near = <int32_t *>malloc(slots * sizeof(int32_t))
+        if self.near == NULL:
+            return
+        memset(self.near, 0xff, slots * sizeof(int32_t))
+        self.low = <uint64_t>low - (<uint64_t>slots - 1 - width) // 2
+        self.span = slots
+        for i in range(slots):
+            if self.table[i].code >= 0:
+                self.near[<uint64_t>self.table[i].key - self.low] = self.table[i].code
+
+    cdef int32_t _new_code(self) except -1 nogil:
+        if self.n_vacant:
+            self.n_vacant -= 1
+            return self.vacant[self.n_vacant]
+        if self.n_codes == self.codes_room:
+            self._grow_codes(max(16, 2 * self.codes_room))
+        self.n_codes += 1
+        return <int32_t>(self.n_codes - 1)
+
+    cdef int _grow_codes(self, int64_t n) except -1 nogil:
+        """Room for ``n`` codes and no more (the chain of vacant codes can never be longer)."""
+        cdef void *grown = realloc(self.vacant, n * sizeof(int32_t))
+        if grown == NULL:
+            out_of_memory(b"keys", n)
+        self.vacant = <int32_t *>grown
+        self.codes_room = n
+        return 0
+
+    cdef int _grow_table(self, int64_t entries) except -1 nogil:
+        cdef Entry *old = self.table
+        cdef Entry *grown
+        cdef int64_t i, slots = self.wrap + 1, wanted = slots
+        while wanted < entries:
+            wanted *= 2
+        grown = _new_table(wanted)
+        if grown == NULL:
+            out_of_memory(b"keys", wanted)
+        self.table = grown
+        self.wrap = wanted - 1
+        self.used = 0
+        for i in range(slots):
+            if old[i].code >= 0:
+                self._reinsert(old[i])
+        free(old)
+        self._look_near()
+        return 0
+
+
+cdef class BytesSpace(KeySpace):
+    """Codes of byte strings; the table holds their hashes, the text lies in an arena."""
+
+    def __cinit__(self):
+        self.start = self.stop = NULL
+        self.text = NULL
+        self.text_used = self.text_room = 0
+
+    def __dealloc__(self):
+        free(self.start)
+        free(self.stop)
+        free(self.text)
+
+    @property
+    def nbytes(self):
+        return (self.wrap + 1) * <int64_t>sizeof(Entry) + 20 * self.codes_room + self.text_room
+
+    def encode(self, column, usable=None):
+        """int32 code of every value of a ``BytesColumn``; -1 where not usable."""
+        cdef const int64_t[::1] offsets = column.offsets
+        cdef const uint8_t[::1] data = column.data
+        cdef const uint8_t *text = &data[0] if data.shape[0] else NULL
+        cdef int64_t i, n = offsets.shape[0] - 1
+        codes = np.empty(n, np.int32)
+        cdef int32_t[::1] out = codes
+        cdef const uint8_t[::1] flags = None if usable is None else usable.view(np.uint8)
+        cdef bint all_usable = usable is None
+        with nogil:
+            for i in range(n):
+                if all_usable or flags[i]:
+                    out[i] = self.add_bytes(text + offsets[i], offsets[i + 1] - offsets[i])
+                else:
+                    out[i] = -1
+        return codes
+
+    def take(self, const int32_t[::1] codes):
+        """The texts of some codes, -1: an empty one: where each begins and ends, and all bytes."""
+        cdef int64_t i, n = codes.shape[0], size = 0
+        offsets = np.zeros(n + 1, np.int64)
+        cdef int64_t[::1] offset = offsets
+        for i in range(n):
+            if codes[i] >= 0:
+                size += self.stop[codes[i]] - self.start[codes[i]]
+            offset[i + 1] = size
+        data = np.empty(size, np.uint8)
+        cdef uint8_t[::1] out = data
+        for i in range(n):
+            if offset[i + 1] > offset[i]:
+                copy_bytes(
+                    &out[offset[i]], self.text + self.start[codes[i]], offset[i + 1] - offset[i]
+                )
+        return offsets, data
+
+    def sweep(self, const uint8_t[::1] live):
+        KeySpace.sweep(self, live)
+        self._compact(live)
+
+    def renumber(self, const uint8_t[::1] live, int64_t classes=1):
+        self._compact(live)
+        return KeySpace.renumber(self, live, classes)
+
+    cdef void _move(self, const int32_t[::1] codes) noexcept:
+        cdef int64_t i
+        for i in range(codes.shape[0]):
+            if codes[i] >= 0:
+                self.start[codes[i]], self.stop[codes[i]] = self.start[i], self.stop[i]
+
+    cdef int32_t add_bytes(self, const uint8_t *data, int64_t n) except -1 nogil:
+        cdef int64_t key = <int64_t>hash_bytes(data, n)
+        cdef Entry *entry = self._find_bytes(key, data, n)
+        cdef int32_t code
+        if entry.code >= 0:
+            return entry.code
+        if 2 * (self.used + 1) > <int64_t>self.wrap:
+            self._grow_table(4 * (self.used + 1))
+            entry = self._find_bytes(key, data, n)
+        code = self._new_code()
+        self._keep_text(code, data, n)
+        entry.key = key
+        entry.code = code
+        self.used += 1
+        return code
+
+    cdef Entry *_find_bytes(self, int64_t key, const uint8_t *data, int64_t n) noexcept nogil:
+        cdef uint64_t at = mix64(<uint64_t>key) & self.wrap
+        cdef int32_t code = self.table[at].code
+        while code >= 0:
+            if self.table[at].key == key and self.stop[code] - self.start[code] == n and (
+                n == 0 or memcmp(self.text + self.start[code], data, n) == 0
+            ):
+                break
+            at = (at + 1) & self.wrap
+            code = self.table[at].code
+        return self.table + at
+
+    cdef int _keep_text(self, int32_t code, const uint8_t *data, int64_t n) except -1 nogil:
+        cdef int64_t room
+        cdef void *grown
+        if self.text_used + n > self.text_room or self.text == NULL:
+            room = max(2 * self.text_room, self.text_used + n + 64)
+            grown = realloc(self.text, room)
+            if grown == NULL:
+                out_of_memory(b"bytes of keys", room)
+            self.text = <uint8_t *>grown
+            self.text_room = room
+        copy_bytes(self.text + self.text_used, data, n)
+        self.start[code] = self.text_used
+        self.text_used += n
+        self.stop[code] = self.text_used
+        return 0
+
+    cdef int _grow_codes(self, int64_t n) except -1 nogil:
+        cdef void *grown = realloc(self.start, n * sizeof(int64_t))
+        if grown == NULL:
+            out_of_memory(b"keys", n)
+        self.start = <int64_t *>grown
+        grown = realloc(self.stop, n * sizeof(int64_t))
+        if grown == NULL:
+            out_of_memory(b"keys", n)
+        self.stop = <int64_t *>grown
+        return KeySpace._grow_codes(self, n)
+
+    cdef int _compact(self, const uint8_t[::1] live) except -1:
+        """Move the text of live codes together, in a new arena."""
+        cdef int64_t code, size = 64
+        cdef uint8_t *old = self.text
+        cdef int64_t begin, n
+        for code in range(min(self.n_codes, live.shape[0])):
+            if live[code]:
+                size += self.stop[code] - self.start[code]
+        self.text = <uint8_t *>malloc(size)
+        if self.text == NULL:
+            self.text = old
+            out_of_memory(b"bytes of keys", size)
+        self.text_room = size
+        self.text_used = 0
+        for code in range(min(self.n_codes, live.shape[0])):
+            if live[code]:
+                begin = self.start[code]
+                n = self.stop[code] - begin
+                copy_bytes(self.text + self.text_used, old + begin, n)
+                self.start[code] = self.text_used
+                self.text_used += n
+                self.stop[code] = self.text_used
+        free(old)
+        return 0
+
+
+def encode_dense(const int64_t[::1] keys, int64_t low, usable=None):
+    """Codes ``key - low`` for keys known to lie close together; -1 where not usable."""
+    cdef int64_t i, n = keys.shape[0]
+    codes = room_for_codes(n)
+    cdef int32_t[::1] out = codes
+    cdef const uint8_t[::1] flags = None if usable is None else usable.view(np.uint8)
+    cdef bint all_usable = usable is None
+    with nogil:
+        if all_usable:
+            for i in range(n):
+                out[i] = <int32_t>(keys[i] - low)
+        else:
+            for i in range(n):
+                out[i] = <int32_t>(keys[i] - low) if flags[i] else -1
+    return codes
+
+
+def encode_pairs(KeySpace space, const int32_t[::1] first, const int32_t[::1] second):
+    """Codes of pairs of codes, new pairs included; -1 where either is."""
+    cdef int64_t i, n = first.shape[0]
+    codes = np.empty(n, np.int32)
+    cdef int32_t[::1] out = codes
+    with nogil:
+        for i in range(n):
+            if first[i] < 0 or second[i] < 0:
+                out[i] = -1
+            else:
+                out[i] = space.add_integer((<int64_t>first[i] << 32) | second[i])
+    return codes

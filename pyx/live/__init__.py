@@ -1,0 +1,7 @@
+"""Rows that are pushed: what is known of a stream, and the step that joins and keeps its rows.
+
+Who includes whom (right includes left)::
+
+    store <-- silence <-- feed <-- door
+    encoding/keys, encoding/records, base/output <-- feed
+"""

@@ -1,0 +1,44 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import disjoint_base
+from windjoin.pyx.live.silence import Silence
+
+@disjoint_base
+class Feed:
+    patience: int
+    @property
+    def results(self) -> int: ...
+    @property
+    def in_blocks(self) -> bool: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __init__(
+        self,
+        number: int,
+        stores: Any,
+        clocks: Any,
+        pipeline: Any,
+        care: Any,
+        give: Callable[[list[NDArray[np.int64]]], list[NDArray[Any]]] | None = None,
+        silence: Silence | None = None,
+    ) -> None: ...
+    def push(
+        self,
+        time: NDArray[np.int64],
+        columns: list[Any],  # int64 or float64 arrays
+        keys: list[Any],  # int64 arrays
+        wides: list[Any],  # (offsets, items), of int32 or int64; or (None, matrix)
+    ) -> list[NDArray[Any]] | None: ...
+    def push_some(
+        self,
+        time: NDArray[np.int64],
+        columns: list[Any],  # contiguous int64 or float64 arrays
+        codes: list[NDArray[np.int32]],
+        records: list[Any],  # (starts, lengths, content)
+        usable: NDArray[np.bool_] | None,
+        ordered: bool,
+        newest: int,
+    ) -> list[NDArray[Any]]: ...

@@ -1,0 +1,12 @@
+from collections.abc import Callable, Sequence
+
+from typing_extensions import disjoint_base
+from windjoin.pyx.live.store import Clock
+
+@disjoint_base
+class Silence:
+    def __init__(
+        self, clocks: list[Clock], limits: Sequence[float], now: Callable[[], float]
+    ) -> None: ...
+    def heard(self, stream: int) -> bool: ...
+    def silent(self, stream: int) -> bool: ...

@@ -1,0 +1,80 @@
+from libc.stdint cimport int32_t, int64_t
+
+from windjoin.pyx.base.column cimport Ring
+from windjoin.pyx.base.index cimport MOST_VALUES, Index
+
+cdef enum Needs:  # of an index, to take rows
+    NOTHING
+    KEYS
+    COLUMNS
+    OPERANDS
+    WIDE
+
+
+cdef class Clock:
+    cdef public int64_t newest
+    cdef public int64_t promised
+    cdef public int64_t silenced
+    cdef public int64_t lateness
+    cdef int64_t mark(self) noexcept nogil
+    cdef int64_t mark_after(self, int64_t newest) noexcept nogil
+
+
+cdef class Counts:
+    cdef public int64_t rows_in
+    cdef public int64_t unusable
+    cdef public int64_t late
+    cdef public int64_t expired
+
+
+cdef class Extent:
+    cdef public int64_t head
+    cdef public int64_t tail
+    cdef public int64_t horizon
+    cdef int64_t held[2]
+    cdef void note(self, int64_t rows) noexcept
+
+
+cdef struct Arrived:
+    int64_t n
+    const int64_t *time
+    const int64_t **column  # or doubles
+    const int64_t **key  # as they came; NULL if they have codes
+    const int32_t **code
+    const int64_t *row
+
+
+cdef class Taker:
+    cdef Index index
+    cdef Needs needs
+    cdef int n
+    cdef int number[MOST_VALUES]
+    cdef list spaces
+
+
+cdef class Store:
+    cdef object rows
+    cdef Extent extent
+    cdef Counts counts
+    cdef int64_t window
+    cdef Ring time
+    cdef Ring numbers
+    cdef list columns
+    cdef list codes
+    cdef list spaces
+    cdef list wides
+    cdef list takers
+    cdef int n_columns, n_keys
+    cdef int n_sorted  # columns that an index takes as sortable integers, at most
+    cdef list real  # whether a column has doubles
+    cdef bint takes(self, Needs needs)
+    cdef int need_room(self, int64_t n) except -1
+    cdef int write(self, const Arrived *rows) except -1
+    cpdef int64_t forget(self, int64_t horizon) except -1
+    cdef int64_t drop_useless(self) except -1
+    cdef int64_t _move_head(self) except -1
+    cpdef append(self, time, list columns, list codes, list records, numbers)
+    cdef int write_wide(self, int number, int64_t first, starts, lengths, content) except -1
+
+
+cdef int64_t forget_others(list stores, list clocks, int but) except -1

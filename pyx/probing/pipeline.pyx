@@ -1,0 +1,713 @@
+"""The hops of one probing order, block by block, depth first, without the GIL.
+
+Partial results never pile up: a block is carried to the end of the order before the next is begun.
+Unchecked: enter through ``kernels.hops``.
+"""
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from windjoin.pyx.base.column cimport ColumnView
+from windjoin.pyx.probing.filters cimport (
+    MOST_OPERANDS, Comparison, Filters, Partials, gather_operand, set_comparison, take_rows,
+)
+from windjoin.pyx.base.index cimport (
+    RELEASE_ABOVE, SLACK, Aim, Asker, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated,
+    out_of_memory,
+)
+from windjoin.pyx.encoding.keys cimport Entry, KeySpace, find_integer
+from windjoin.pyx.indexes.lists cimport KeyLists, List
+from windjoin.pyx.base.output cimport Output, Runner
+from windjoin.pyx.base.pulse cimport Pulse
+
+
+cdef extern from "pipeline.h" nogil:
+    const int MOST_STREAMS
+    void bounds(const Partials *block, int64_t window, int before, int64_t *lo, int64_t *hi)
+    void gather_codes(const Column *column, const int64_t *row, int64_t n, int32_t *out)
+    void value_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
+    void narrow_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
+    void keep_outside(
+        const Column *time, const int64_t *start, const int64_t *last, int64_t n, Pairs *pairs
+    )
+    void renumber(const Column *numbers, int64_t n, int64_t *row)
+    void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
+
+cdef extern from "times.h" nogil:
+    void times_windows(
+        const int64_t *time, int64_t n, int64_t before, int64_t after, int64_t *lo, int64_t *hi
+    )
+
+cdef enum:
+    MOST_CODES = 8
+    MOST_CONDITIONS = 16
+    ROWS_AT_HAND = 256  # their bounds stay in the nearest cache until they are asked for
+    ROWS_AIMED = 1024  # of an index that aims: each block begins with searches
+    LOOK_EVERY = 4096  # rows
+
+cdef struct Hop:
+    int stream
+    int64_t window
+    Serve serve
+    Aim aim
+    bint binds
+    int64_t *asked_until  # those of an index that waits
+    const int64_t *waiting_from
+    void *index
+    int64_t *raised  # of an index that calls a function
+    int n_ranges
+    int range_value[MOST_CONDITIONS]  # which value of the index it bounds
+    Comparison range[MOST_CONDITIONS]
+    void *asker
+    int n_operands
+    int operand_stream[MOST_OPERANDS]
+    const Column *operand[MOST_OPERANDS]
+    int before
+    const Column *time
+    const int64_t *void_start
+    const int64_t *void_last
+    int64_t n_voids
+    int n_codes
+    int code_stream[MOST_CODES]
+    const Column *code[MOST_CODES]
+    Entry **pair_table[MOST_CODES]
+    uint64_t *pair_wrap[MOST_CODES]
+    int first_filter
+    int n_filters
+    int64_t *lo
+    int64_t *hi
+    int64_t *from_
+    int64_t *to
+    int32_t *codes
+    int32_t *more_codes
+    Pairs pairs
+    Partials found
+    int64_t asked
+    int64_t proposed
+    int64_t kept
+
+
+cdef void *_room(int64_t n, int size) except NULL:
+    cdef void *memory = malloc((n + SLACK) * size)
+    if memory == NULL:
+        out_of_memory(b"partial results", n)
+    return memory
+
+
+cdef class Pipeline(Runner):
+    """Start rows in, results out.
+
+    stream, time, window: the stream that starts the order
+    block: partial results that a hop handles at a time
+    """
+
+    cdef int stream
+    cdef int64_t window
+    cdef ColumnView time
+    cdef int64_t block
+    cdef int64_t stride  # partial results of a block, with those that a hop found beyond its end
+    cdef int n_hops
+    cdef Hop *hops
+    cdef Partials start
+    cdef int32_t *start_codes  # of the first hop, where the start rows come key by key
+    cdef bint codes_given
+    cdef list _askers
+    cdef list _indexes  # of the hops
+    cdef Index _first_index
+    cdef list _alive  # everything the C structs point at
+    cdef list _bound  # streams of the start rows
+    cdef int n_bound
+    cdef Column *numbers  # of rows that results give in place of where they stand, by stream
+    cdef bint numbered
+    cdef dict _voids  # by hop, the stretches that its candidates must not lie in
+    cdef Filters filters  # of the hops
+    cdef bint calls  # functions of the user's, or back into Python
+    cdef readonly bint raised  # one of those has, for a pair that some condition let pass
+    cdef public bint wary  # look at results although none has here: elsewhere one may have
+    cdef public object on_raised  # called with results to look at, row numbers by stream
+    cdef Pulse pulse
+    cdef Output out
+
+    def __cinit__(self, int stream, ColumnView time, int64_t window, int64_t block):
+        self.stream = stream
+        self.time = time
+        self.window = window
+        self.block = block
+        self.stride = block + SLACK
+        self.hops = <Hop *>_room(MOST_STREAMS, sizeof(Hop))
+        memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
+        self.numbers = <Column *>_room(MOST_STREAMS, sizeof(Column))
+        memset(self.numbers, 0, MOST_STREAMS * sizeof(Column))
+        memset(&self.start, 0, sizeof(Partials))
+        self._askers = []
+        self._alive = [time]
+        self._indexes = []
+        self._bound = [stream]
+        self.n_bound = 1
+        self._voids = {}
+        self.pulse = Pulse()
+        self.filters = Filters(self.pulse)
+        self.start_codes = <int32_t *>_room(block, 4)
+        self.start.row[stream] = <int64_t *>_room(block, 8)
+        self.start.latest = <int64_t *>_room(block, 8)
+        self.start.deadline = <int64_t *>_room(block, 8)
+
+    def __dealloc__(self):
+        cdef int h
+        for h in range(self.n_hops):
+            _free_hop(self.hops + h)
+        free(self.hops)
+        free(self.numbers)
+        free(self.start_codes)
+        _free_partials(&self.start)
+
+    def bind(self, int stream):
+        """Let the start rows be partial results that bind one more stream; before any hop."""
+        self.start.row[stream] = <int64_t *>_room(self.block, 8)
+        self._bound.append(stream)
+        self.n_bound += 1
+
+    def number(self, int stream, ColumnView numbers):
+        """Let results give numbers[row] in place of a row of a stream."""
+        self.numbers[stream] = numbers.column
+        self.numbered = True
+        self._alive.append(numbers)
+
+    def add_hop(
+        self, int stream, int64_t window, Index index,
+        codes=(), spaces=(), ranges=(), operands=(), asker=None, filters=(), bint before=False,
+        ColumnView time=None,
+    ):
+        """Probe ``index`` of a stream.
+
+        before: only rows strictly earlier than the deadline
+        time: times of the stream, where `avoid` will be called
+        codes: (stream, int32 ColumnView) of each part of the key
+        spaces: KeySpace of each further part
+        ranges: (value of the index, comparison that bounds it as in ``filters``), by value
+        asker: Asker of an index that compares whole rows
+        operands: (stream, ColumnView) of each value that a function of the index takes
+        filters:
+            ("compare", operation, real, (bound stream, ColumnView), target ColumnView, low, high),
+            ("function", address, [(stream, ColumnView), ...]), ("pairs", bound stream, PairFilter)
+            or ("callback", evaluate, streams)
+        """
+        cdef Hop *hop = self.hops + self.n_hops
+        cdef int k
+        cdef KeySpace space
+        self.n_hops += 1
+        hop.stream = stream
+        hop.window = window
+        hop.serve = index.serve
+        hop.aim = index.aim
+        hop.binds = index.binds
+        hop.index = index.state
+        hop.raised = index.raised
+        if index.waits:
+            hop.asked_until = &index.asked_until
+            hop.waiting_from = &index.waiting_from
+        self._indexes.append(index)
+        self._first_index = self._indexes[0]
+        self._alive.append((index, codes, spaces, ranges, operands, asker, time))
+        hop.before = before
+        hop.time = &time.column if time is not None else NULL
+        if asker is not None:
+            hop.asker = (<Asker?>asker).asker
+            self._askers.append(asker)
+        hop.n_codes = len(codes)
+        for k in range(hop.n_codes):
+            hop.code_stream[k] = codes[k][0]
+            hop.code[k] = &(<ColumnView?>codes[k][1]).column
+        for k in range(1, hop.n_codes):
+            space = spaces[k - 1]
+            hop.pair_table[k] = &space.table
+            hop.pair_wrap[k] = &space.wrap
+        hop.n_ranges = len(ranges)
+        for k in range(hop.n_ranges):
+            hop.range_value[k] = ranges[k][0]
+            set_comparison(&hop.range[k], ranges[k][1])
+        hop.first_filter = self.filters.n
+        hop.n_filters = len(filters)
+        for one in filters:
+            self.filters.add(stream, one)
+            self.calls = self.calls or one[0] in ("function", "callback")
+        self.calls = self.calls or hop.raised != NULL
+        hop.lo = <int64_t *>_room(self.block, 8)
+        hop.hi = <int64_t *>_room(self.block, 8)
+        values = hop.range_value[hop.n_ranges - 1] + 1 if hop.n_ranges else 0
+        hop.n_operands = len(operands)
+        for k in range(hop.n_operands):
+            hop.operand_stream[k] = operands[k][0]
+            hop.operand[k] = &(<ColumnView?>operands[k][1]).column
+        values = max(values, hop.n_operands)
+        hop.from_ = <int64_t *>_room(self.stride * values, 8)
+        hop.to = <int64_t *>_room(self.stride * values, 8)
+        hop.codes = <int32_t *>_room(self.block, 4)
+        hop.more_codes = <int32_t *>_room(self.block, 4)
+        hop.pairs.capacity = self.block
+        hop.pairs.probe = <int32_t *>_room(self.block, 4)
+        hop.pairs.row = <int64_t *>_room(self.block, 8)
+        if self.n_hops > 1:
+            self._carry_on(self.hops + self.n_hops - 2)
+
+    @property
+    def on_pulse(self):
+        """Called now and then with the start rows done so far; None: nobody wants to know."""
+        return self.pulse.on_pulse
+
+    @on_pulse.setter
+    def on_pulse(self, call):
+        self.pulse.on_pulse = call
+
+    @property
+    def started(self):
+        """Start rows done so far."""
+        return self.pulse.started
+
+    @property
+    def nbytes(self):
+        """Bytes of the blocks of all hops, about."""
+        asking = sum(asker.nbytes for asker in self._askers)
+        return self.block * (28 + self.n_hops * (76 + 8 * self.n_hops)) + asking
+
+    cdef int _carry_on(self, Hop *hop) except -1:
+        """A hop that another one follows needs times, and room for longer partial results."""
+        cdef int h
+        hop.pairs.time = <int64_t *>_room(self.block, 8)
+        hop.found.latest = <int64_t *>_room(self.block, 8)
+        hop.found.deadline = <int64_t *>_room(self.block, 8)
+        for h in self._bound:
+            hop.found.row[h] = <int64_t *>_room(self.block, 8)
+        for h in range(self.n_hops - 1):
+            hop.found.row[self.hops[h].stream] = <int64_t *>_room(self.block, 8)
+        return 0
+
+    def run_range(self, int64_t first, int64_t last, Output out):
+        """Join rows [first, last) of the start stream, appending results to ``out``."""
+        with nogil:
+            self.run(first, last, out)
+
+    cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
+        cdef const Column *code = self.hops[0].code[0]
+        cdef int64_t *row = self.start.row[self.stream]
+        cdef int64_t k, n
+        if self.takes_codes() and self.time.column.mask == -1 and code.mask == -1:
+            return self.run_codes(
+                first, last - first, <const int64_t *>self.time.column.data + first,
+                <const int32_t *>code.data + first, out,
+            )
+        if <void *>self.out != <void *>out:
+            with gil:
+                self.out = out
+        while first < last:
+            self.start.n = n = min(self.block, last - first)
+            for k in range(n):
+                row[k] = first + k
+            if self._lie_together(first):
+                times_windows(
+                    <const int64_t *>self.time.column.data + (first & self.time.column.mask),
+                    n, 0, self.window, self.start.latest, self.start.deadline,
+                )
+                self._hop_on()
+            else:
+                self._run()
+            first += n
+        return 0
+
+    cdef bint _lie_together(self, int64_t first) noexcept nogil:
+        """Whether the times of the start rows do, as they do but at the end of a ring."""
+        cdef uint64_t mask = <uint64_t>self.time.column.mask
+        return (<uint64_t>first & mask) + <uint64_t>self.start.n - 1 <= mask
+
+    cdef int run_some(self, int64_t n, const int64_t *row, Output out) except -1 nogil:
+        cdef int64_t at = 0
+        if <void *>self.out != <void *>out:
+            with gil:
+                self.out = out
+        while at < n:
+            self.start.n = min(self.block, n - at)
+            memcpy(self.start.row[self.stream], row + at, self.start.n * sizeof(int64_t))
+            self._run()
+            at += self.start.n
+        return 0
+
+    def avoid(self, int hop, starts, lasts):
+        """From now on a hop finds no row with a time in ``start .. last``; in order and apart."""
+        cdef const int64_t[::1] start = starts
+        cdef const int64_t[::1] last = lasts
+        self._voids[hop] = (start, last)
+        self.hops[hop].n_voids = start.shape[0]
+        if start.shape[0]:
+            self.hops[hop].void_start = &start[0]
+            self.hops[hop].void_last = &last[0]
+
+    def run_partials(self, rows, Output out):
+        """The same for partial results: row numbers of every stream they bind, in that order."""
+        cdef int64_t at = 0, n = len(rows[0])
+        cdef const int64_t[::1] column
+        cdef int s
+        self.out = out
+        while at < n:
+            self.start.n = min(self.block, n - at)
+            for s, numbers in zip(self._bound, rows, strict=True):
+                column = numbers
+                memcpy(self.start.row[s], &column[at], self.start.n * sizeof(int64_t))
+            with nogil:
+                self._run()
+            at += self.start.n
+
+    def measured(self):
+        """Per hop: stream, partial results that asked, candidates proposed, kept; filters' too;
+        and what its index learned."""
+        return [
+            {
+                "stream": self.hops[h].stream,
+                "learned": self._indexes[h].learned_text,
+                "asked": self.hops[h].asked,
+                "proposed": self.hops[h].proposed,
+                "kept": self.hops[h].kept,
+                "filters": self.filters.measured(
+                    self.hops[h].first_filter, self.hops[h].first_filter + self.hops[h].n_filters
+                ),
+            }
+            for h in range(self.n_hops)
+        ]
+
+    def run_lists(self, KeyLists lists, Output out):
+        """The same for all rows of an index on the start stream, key after key.
+
+        The first hop must ask by the key of that index: its lists are read one after the other.
+        """
+        cdef int64_t code, at, taken
+        cdef List *entry
+        self.out = out
+        self.start.n = 0
+        with nogil:
+            for code in range(lists.all.n_lists):
+                entry = lists.all.lists + code
+                at = 0
+                while at < entry.length:
+                    taken = min(self.block - self.start.n, entry.length - at)
+                    self._take(lists, entry, at, taken, <int32_t>code)
+                    at += taken
+                    if self.start.n == self.block:
+                        self._hops_from_start()
+                        self.start.n = 0
+            self._hops_from_start()
+
+    cdef void _take(
+        self, KeyLists lists, List *entry, int64_t at, int64_t n, int32_t code
+    ) noexcept nogil:
+        """Append rows of one list to the block of start rows."""
+        cdef int64_t place = self.start.n, k
+        cdef int64_t *row = self.start.row[self.stream] + place
+        cdef int64_t *latest = self.start.latest + place
+        memcpy(row, lists.all.row + entry.offset + at, n * sizeof(int64_t))
+        memcpy(latest, lists.all.time + entry.offset + at, n * sizeof(int64_t))
+        for k in range(n):
+            self.start_codes[place + k] = code
+        self.start.n += n
+
+    cdef int _hops_from_start(self) except -1 nogil:
+        cdef int64_t k
+        for k in range(self.start.n):
+            self.start.deadline[k] = add_saturated(self.start.latest[k], self.window)
+        self.codes_given = True
+        self._hop_on()
+        self.codes_given = False
+        return 0
+
+    cdef bint _only_asks(self) noexcept nogil:
+        """Whether its one hop has nothing to do but ask an index that decides."""
+        cdef Hop *hop = self.hops
+        return (
+            self.n_hops == 1 and self.n_bound == 1 and hop.binds
+            and hop.n_operands + hop.n_filters + hop.n_voids == 0
+        )
+
+    cdef bint runs_in_blocks(self) noexcept nogil:
+        return self._only_asks() and self.hops[0].aim == NULL
+
+    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
+        self._first_index.fetch(n, code)
+
+    cdef bint takes_codes(self) noexcept nogil:
+        cdef Hop *hop = self.hops
+        return (
+            self._only_asks() and hop.n_codes == 1 and hop.n_ranges == 0 and not hop.before
+        )
+
+    cdef int run_codes(
+        self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
+    ) except -1 nogil:
+        cdef Hop *hop = self.hops
+        cdef int64_t *row = self.start.row[self.stream]
+        cdef int64_t at = 0, most = min(<int64_t>ROWS_AT_HAND, self.block), few, i
+        cdef Probe probe
+        cdef Cursor cursor
+        if hop.aim != NULL:
+            most = min(<int64_t>ROWS_AIMED, self.block)
+        if <void *>self.out != <void *>out:
+            with gil:
+                self.out = out
+        memset(&probe, 0, sizeof(Probe))
+        probe.lo = hop.lo
+        probe.hi = hop.hi
+        probe.row = self.start.row
+        while at < n:
+            few = min(most, n - at)
+            times_windows(time + at, few, hop.window, self.window, hop.lo, hop.hi)
+            for i in range(few):
+                row[i] = first + at + i
+            if hop.aim != NULL:
+                hop.aim(hop.index, few, hop.lo, hop.hi)
+            probe.n = few
+            probe.code = code + at
+            memset(&cursor, 0, sizeof(Cursor))
+            while self._serve_output(hop, &self.start, &probe, &cursor) == 0:
+                self.pulse.look_up()
+            at += few
+            hop.asked += few
+            self.pulse.started += few
+            if self.pulse.started % LOOK_EVERY < few:
+                self.pulse.look_up()
+        return 0
+
+    cdef int _run(self) except -1 nogil:
+        cdef const int64_t *time = <const int64_t *>self.time.column.data
+        cdef int64_t mask = self.time.column.mask
+        cdef int64_t k
+        for k in range(self.start.n):
+            self.start.latest[k] = time[self.start.row[self.stream][k] & mask]
+            self.start.deadline[k] = add_saturated(self.start.latest[k], self.window)
+        return self._hop_on()
+
+    cdef int _hop_on(self) except -1 nogil:
+        if self.calls:
+            self._forget_raised()
+        self._hop(0, &self.start)
+        if self.calls:
+            self.raised = self.raised or self._any_raised()
+        self.pulse.started += self.start.n
+        return 0
+
+    cdef void _forget_raised(self) noexcept nogil:
+        """Of the block before: all its results have been looked at."""
+        cdef int h
+        self.filters.raised = 0
+        for h in range(self.n_hops):
+            if self.hops[h].raised != NULL:
+                self.hops[h].raised[0] = 0
+
+    cdef bint _any_raised(self) noexcept nogil:
+        cdef int h
+        for h in range(self.n_hops):
+            if self.hops[h].raised != NULL and self.hops[h].raised[0]:
+                return True
+        return self.filters.raised != 0
+
+    cdef int _look_at_results(self, int64_t n) except -1 nogil:
+        """A function that raised let its pair pass: that counts if the pair is in a result.
+
+        Of the output's next ``n``, if need be.
+        """
+        if n and (self.wary or self._any_raised()):
+            with gil:
+                self._show_results(n)
+        return 0
+
+    cdef int _show_results(self, int64_t n) except -1:
+        cdef int64_t[::1] view
+        cdef int s, h
+        if self.on_raised is None:
+            return 0
+        rows = {}
+        for s in [*self._bound, *[self.hops[h].stream for h in range(self.n_hops)]]:
+            rows[s] = np.empty(n, np.int64)
+            view = rows[s]
+            memcpy(&view[0], self.out.column[s] + self.out.used, n * sizeof(int64_t))
+        self.on_raised(rows)
+        return 0
+
+    cdef int _hop(self, int number, Partials *block) except -1 nogil:
+        cdef Hop *hop = self.hops + number
+        cdef Cursor cursor
+        cdef Probe probe
+        cdef int done = 0
+        memset(&cursor, 0, sizeof(Cursor))
+        self._ask(hop, block, &probe)
+        if hop.asked_until != NULL:
+            self._reach(number, block.n)
+        while done == 0:
+            if number + 1 == self.n_hops and hop.n_filters == 0 and hop.n_voids == 0:
+                done = self._serve_output(hop, block, &probe, &cursor)
+            else:
+                done = self._serve_block(number, block, &probe, &cursor)
+            self.pulse.look_up()
+        return 0
+
+    cdef int _serve_output(
+        self, Hop *hop, Partials *block, Probe *probe, Cursor *cursor
+    ) except -1 nogil:
+        """Of a last hop whose index decides: candidates are results, written where they stay."""
+        cdef Pairs pairs = hop.pairs
+        cdef int done
+        self.out.reserve(self.block)
+        pairs.n = 0
+        pairs.row = self.out.column[hop.stream] + self.out.used
+        if hop.binds and self.n_hops == 1 and self.n_bound == 1:
+            pairs.bound = self.out.column[self.stream] + self.out.used
+            probe.bound = block.row[self.stream]
+        done = hop.serve(hop.index, probe, cursor, &pairs)
+        if done < 0:
+            out_of_memory(b"answers", probe.n)
+        hop.proposed += pairs.n
+        hop.kept += pairs.n
+        if pairs.bound == NULL:
+            self._emit_bound(block, &pairs)
+        if self.calls or self.wary:
+            self._look_at_results(pairs.n)
+        self._take_results(pairs.n)
+        return done
+
+    cdef int _serve_block(
+        self, int number, Partials *block, Probe *probe, Cursor *cursor
+    ) except -1 nogil:
+        """Of any other hop: candidates are filtered, then carried on or emitted."""
+        cdef Hop *hop = self.hops + number
+        cdef int done
+        hop.pairs.n = 0
+        done = hop.serve(hop.index, probe, cursor, &hop.pairs)
+        if done < 0:
+            out_of_memory(b"answers", probe.n)
+        hop.proposed += hop.pairs.n
+        if hop.n_voids:
+            keep_outside(hop.time, hop.void_start, hop.void_last, hop.n_voids, &hop.pairs)
+        if hop.n_filters:
+            self.filters.keep(
+                hop.first_filter, hop.first_filter + hop.n_filters, block, &hop.pairs
+            )
+        hop.kept += hop.pairs.n
+        if hop.pairs.n and number + 1 == self.n_hops:
+            self.out.reserve(hop.pairs.n)
+            self._emit_bound(block, &hop.pairs)
+            memcpy(
+                self.out.column[hop.stream] + self.out.used,
+                hop.pairs.row, hop.pairs.n * sizeof(int64_t),
+            )
+            if self.calls or self.wary:
+                self._look_at_results(hop.pairs.n)
+            self._take_results(hop.pairs.n)
+        elif hop.pairs.n:
+            self._extend(number, block)
+            self._hop(number + 1, &hop.found)
+        return done
+
+    cdef void _ask(self, Hop *hop, Partials *block, Probe *probe) noexcept nogil:
+        cdef int part
+        cdef int64_t i
+        hop.asked += block.n
+        bounds(block, hop.window, hop.before, hop.lo, hop.hi)
+        if hop.n_codes and self.codes_given and block == &self.start:
+            memcpy(hop.codes, self.start_codes, block.n * sizeof(int32_t))
+        elif hop.n_codes:
+            gather_codes(hop.code[0], block.row[hop.code_stream[0]], block.n, hop.codes)
+        for part in range(1, hop.n_codes):
+            gather_codes(hop.code[part], block.row[hop.code_stream[part]], block.n, hop.more_codes)
+            for i in range(block.n):
+                if hop.codes[i] >= 0 and hop.more_codes[i] >= 0:
+                    hop.codes[i] = find_integer(
+                        hop.pair_table[part][0], hop.pair_wrap[part][0],
+                        (<int64_t>hop.codes[i] << 32) | hop.more_codes[i],
+                    ).code
+                else:
+                    hop.codes[i] = -1
+        for part in range(hop.n_ranges):
+            i = hop.range_value[part] * self.stride
+            if part and hop.range_value[part] == hop.range_value[part - 1]:
+                narrow_ranges(&hop.range[part], block, hop.from_ + i, hop.to + i)
+            else:
+                value_ranges(&hop.range[part], block, hop.from_ + i, hop.to + i)
+        for part in range(hop.n_operands):
+            gather_operand(
+                hop.operand[part], block.row[hop.operand_stream[part]], NULL, block.n,
+                hop.from_ + part * self.stride,
+            )
+        if hop.aim != NULL:
+            hop.aim(hop.index, block.n, hop.lo, hop.hi)
+        probe.n = block.n
+        probe.lo = hop.lo
+        probe.hi = hop.hi
+        probe.code = hop.codes
+        probe.from_ = hop.from_
+        probe.to = hop.to
+        probe.stride = self.stride
+        probe.row = block.row
+        probe.asker = hop.asker
+
+    cdef int _reach(self, int number, int64_t n) except -1 nogil:
+        """An index takes the rows that have been waiting for this."""
+        cdef Hop *hop = self.hops + number
+        cdef int64_t last = hop.asked_until[0], i
+        for i in range(n):
+            last = max(last, hop.hi[i])
+        hop.asked_until[0] = last
+        if last >= hop.waiting_from[0]:
+            with gil:
+                self._let_in(number, last)
+        return 0
+
+    cdef int _let_in(self, int number, int64_t last) except -1:
+        cdef Index index = self._indexes[number]
+        if self.start.n <= RELEASE_ABOVE:
+            return index.reach(last)
+        with nogil:
+            return index.reach(last)
+
+    cdef void _emit_bound(self, Partials *block, Pairs *pairs) noexcept nogil:
+        """The members of new results that were bound before the last hop."""
+        cdef int s
+        for s in range(MOST_STREAMS):
+            if block.row[s] != NULL:
+                take_rows(block.row[s], pairs.probe, pairs.n, self.out.column[s] + self.out.used)
+
+    cdef void _take_results(self, int64_t n) noexcept nogil:
+        """The next ``n`` of the output are complete."""
+        cdef int s
+        if self.numbered:
+            for s in range(MOST_STREAMS):
+                if self.numbers[s].data != NULL:
+                    renumber(&self.numbers[s], n, self.out.column[s] + self.out.used)
+        self.out.used += n
+
+    cdef void _extend(self, int number, Partials *block) noexcept nogil:
+        cdef Hop *hop = self.hops + number
+        cdef int s
+        extend(block, &hop.pairs, hop.window, &hop.found)
+        for s in range(MOST_STREAMS):
+            if block.row[s] != NULL:
+                take_rows(block.row[s], hop.pairs.probe, hop.pairs.n, hop.found.row[s])
+        memcpy(hop.found.row[hop.stream], hop.pairs.row, hop.pairs.n * sizeof(int64_t))
+
+
+cdef void _free_partials(Partials *partials) noexcept nogil:
+    cdef int s
+    for s in range(MOST_STREAMS):
+        free(partials.row[s])
+    free(partials.latest)
+    free(partials.deadline)
+
+
+cdef void _free_hop(Hop *hop) noexcept nogil:
+    _free_partials(&hop.found)
+    free(hop.lo)
+    free(hop.hi)
+    free(hop.from_)
+    free(hop.to)
+    free(hop.codes)
+    free(hop.more_codes)
+    free(hop.pairs.probe)
+    free(hop.pairs.row)
+    free(hop.pairs.time)
