@@ -16,7 +16,9 @@ from windjoin.errors import (
     WindjoinError,
 )
 from windjoin.expressions import udf
-from windjoin.methods import coalesce
+from windjoin.fragments import Fragment, Site
+from windjoin.methods import coalesce, greatest, least
+from windjoin.planner import Plan, plan
 from windjoin.query import Query, join
 from windjoin.similarity import (
     containment,
@@ -40,16 +42,19 @@ __version__ = "0.1.0"
 __all__ = [
     "ClusterError",
     "DataError",
+    "Fragment",
     "FunctionError",
     "HeldBackWarning",
     "InputError",
     "LateRowError",
     "LateRowWarning",
     "LogError",
+    "Plan",
     "Query",
     "QueryError",
     "SchemaError",
     "SessionError",
+    "Site",
     "StateError",
     "Stream",
     "WindjoinError",
@@ -58,15 +63,18 @@ __all__ = [
     "cosine",
     "cosine_sets",
     "dot",
+    "greatest",
     "hamming",
     "inner_product",
     "jaccard",
     "join",
     "l1",
     "l2",
+    "least",
     "linf",
     "mean_abs_diff",
     "overlap",
+    "plan",
     "restore",
     "stream",
     "udf",

@@ -40,7 +40,7 @@ from windjoin.kinds import (
     Kind,
     kind_of,
 )
-from windjoin.methods import Coalesce, Method
+from windjoin.methods import Coalesce, Extreme, Method
 
 Schemas = Mapping[str, pa.Schema]
 
@@ -351,6 +351,12 @@ def _method(context: Context) -> Kind:
     return check_method(context)
 
 
+def _extreme(context: Context) -> Kind:
+    from windjoin.method_rules import check_extreme
+
+    return check_extreme(context)
+
+
 def _coalesce(context: Context) -> Kind:
     from windjoin.method_rules import check_coalesce
 
@@ -365,4 +371,5 @@ _RULES: dict[type[Expression], Callable[[Context], Kind]] = {
     Udf: _udf,
     Method: _method,
     Coalesce: _coalesce,
+    Extreme: _extreme,
 }

@@ -30,7 +30,7 @@ from windjoin.expressions import (
 )
 from windjoin.kernels.spec import Call
 from windjoin.kinds import BOOL, FLOAT, NULL, Kind
-from windjoin.methods import Coalesce, Method
+from windjoin.methods import Coalesce, Extreme, Method
 
 Bools = NDArray[np.bool_]
 Fetch = Callable[[Column], Any]  # the Arrow array of a column, aligned with the others
@@ -325,6 +325,12 @@ def _method(typed: Typed, parts: list[Values]) -> Values:
     return evaluate_method(typed, parts)
 
 
+def _extreme(typed: Typed, parts: list[Values]) -> Values:
+    from windjoin.method_rules import extreme
+
+    return extreme(typed, parts)
+
+
 def _coalesce(typed: Typed, parts: list[Values]) -> Values:
     from windjoin.method_rules import coalesced
 
@@ -339,4 +345,5 @@ _RULES: dict[type[Any], Callable[[Typed, list[Values]], Values]] = {
     Udf: _udf,
     Method: _method,
     Coalesce: _coalesce,
+    Extreme: _extreme,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from windjoin.checking import Typed, check_comparable
 from windjoin.columns import Values, load
 from windjoin.durations import NANOSECONDS, Duration
 from windjoin.errors import DataError
-from windjoin.evaluate import compared, counted_in, doubles, shape_of
+from windjoin.evaluate import both, compared, counted_in, doubles, shape_of
 from windjoin.kinds import BOOL, FLOAT, INTEGER, NULL, TEXT, Kind, arrow_type, kind_of
-from windjoin.methods import Coalesce, Method
+from windjoin.methods import Coalesce, Extreme, Method
 
 MOST_COMPARED = 16  # constants; more integers or texts are looked up in a table
 
@@ -226,7 +227,7 @@ def _truncate(typed: Typed, parts: list[Values]) -> Values:
 
 
 def check_coalesce(context: Any) -> Kind:
-    """The kind that has all values of a `Coalesce`."""
+    """The kind that has all values of a `Coalesce` or an `Extreme`."""
     kinds: list[Kind] = [kind for kind in context.kinds if kind.family != "null"]
     if not kinds:
         return NULL
@@ -265,6 +266,25 @@ def coalesced(typed: Typed, parts: list[Values]) -> Values:
         valid = valid | here
     data = np.broadcast_to(data, shape)
     return Values(typed.kind, data, None if valid.all() else valid)
+
+
+def check_extreme(context: Any) -> Kind:
+    """The kind of an `Extreme`: one of numbers, times or durations."""
+    kind = check_coalesce(context)
+    if not kind.exact and kind.family not in ("float", "null"):
+        raise context.refuse(f"{context.node.name} is for numbers and times")
+    return kind
+
+
+def extreme(typed: Typed, parts: list[Values]) -> Values:
+    """The values of an `Extreme`; those that computed ones are made of fit their kind."""
+    assert isinstance(typed.node, Extreme)
+    take = np.maximum if typed.node.name == "greatest" else np.minimum
+    data = reduce(take, (_as_kind(typed.kind, part) for part in parts))
+    valid: Any = None
+    for part in parts:
+        valid = both(valid, part.valid)
+    return Values(typed.kind, data, valid)
 
 
 def _as_kind(kind: Kind, part: Values) -> Any:

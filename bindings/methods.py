@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from windjoin.durations import Duration, parse_duration
@@ -39,6 +39,17 @@ class Coalesce(Expression):
 
     def __repr__(self) -> str:
         return f"coalesce({', '.join(map(repr, self.values))})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Extreme(Expression):
+    """The greatest or the least of several values; null where one of them is."""
+
+    name: Literal["greatest", "least"]
+    values: tuple[Expression, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.values))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +172,36 @@ def coalesce(*values: object) -> Coalesce:
             " begin with a column"
         )
     return Coalesce(expressions)
+
+
+def greatest(*values: object) -> Extreme:
+    """The greatest of some numbers or times, null where one is null: the time of a result is the
+    greatest of those of its members.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window="5s") for name in "ab")
+    >>> wj.greatest(a["t"], b["t"]).alias("t")
+    greatest(a["t"], b["t"]).alias("t")
+    """
+    return _extreme("greatest", values)
+
+
+def least(*values: object) -> Extreme:
+    """The least of some numbers or times, null where one is null.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window="5s") for name in "ab")
+    >>> wj.least(a["x"], b["x"]) >= 0
+    least(a["x"], b["x"]) >= 0
+    """
+    return _extreme("least", values)
+
+
+def _extreme(name: Literal["greatest", "least"], values: tuple[object, ...]) -> Extreme:
+    expressions = tuple(map(as_expression, values))
+    if len(expressions) < 2:
+        raise QueryError(f"{name} takes two values or more, got {len(expressions)}")
+    return Extreme(name, expressions)
 
 
 _TYPES = 'give an Arrow type or the name of one, such as "int64", "float64", "string" or "date32"'

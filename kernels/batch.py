@@ -113,6 +113,13 @@ def _statistics(spec: JoinSpec, streams: Sequence[Sorted]) -> Statistics:
     return with_sampled(found, spec, [stream.wides for stream in streams])
 
 
+def statistics_of(spec: JoinSpec, rows: Sequence[Rows]) -> Statistics:
+    """What whole tables, or samples of them, say of a query."""
+    records = encode_wides(spec, rows)
+    streams = [in_time_order(*one) for one in zip(rows, records, strict=True)]
+    return _statistics(_on_original_rows(spec, streams), streams)
+
+
 def _nearest(
     spec: JoinSpec, nearest: Nearest, streams: Sequence[Sorted], found: list[I64]
 ) -> list[I64]:

@@ -108,11 +108,18 @@ def best_order(spec: JoinSpec, statistics: Statistics, start: int | None = None)
 
 
 def hops_from(
-    spec: JoinSpec, statistics: Statistics, bound: tuple[int, ...], targets: tuple[int, ...]
+    spec: JoinSpec,
+    statistics: Statistics,
+    bound: tuple[int, ...],
+    targets: tuple[int, ...],
+    partials: float | None = None,
 ) -> Order:
-    """The hops from partial results over ``bound`` to ``targets``: all others, or in this order."""
+    """The hops from partial results over ``bound`` to ``targets``: all others, or in this order.
+
+    ``partials``: how many there are; if nobody knows, as many as rows of the first stream
+    """
     search = _Search(spec, statistics)
-    partials = float(max(statistics.rows[bound[0]], 1))
+    partials = float(max(statistics.rows[bound[0]], 1)) if partials is None else partials
     if len(targets) > 1 and len(bound) + len(targets) == len(spec.streams):
         steps, cost = search._rest(bound, partials)
         return Order(bound[0], tuple(steps), cost)

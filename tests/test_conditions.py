@@ -120,7 +120,10 @@ REFUSED = [
     ("a['k'] == 1 // 0", "integer division or modulo by zero"),
     ("a['k'] == Decimal('one')", "not a number"),
     ("a['k'] == date(2026, 13, 1)", "month must be in 1..12"),
-    ("open('/etc/passwd')", "'open' is not one of abs, coalesce, Decimal, date, datetime"),
+    (
+        "open('/etc/passwd')",
+        "'open' is not one of abs, coalesce, Decimal, date",
+    ),
     ("__import__('os').system('x')", "`__import__('os').system` is not one of abs, coalesce"),
     ("a['k'].__class__", "`a['k'].__class__` cannot stand in a condition"),
     ("a['k'].columns() == 1", "`a['k'].columns` is not one of abs, coalesce, Decimal"),

@@ -191,6 +191,26 @@ def test_texts_beside_times_are_times() -> None:
     assert values(X == "1970-01-02", x=pa.array([date(1970, 1, 2)])) == [True]
 
 
+@given(st.lists(st.tuples(st.none() | NUMBERS, st.none() | st.floats(allow_infinity=False))))
+def test_greatest_and_least_equal_python(rows: list[tuple[Any, Any]]) -> None:
+    x = pa.array([row[0] for row in rows], pa.int64())
+    y = pa.array([row[1] for row in rows], pa.float64())
+
+    def each(take: Any) -> list[Any]:
+        there = [all(v is not None and v == v for v in row) for row in rows]
+        return [take(map(float, row)) if ok else None for row, ok in zip(rows, there, strict=True)]
+
+    assert values(wj.greatest(X, Y), x=x, y=y) == each(max)
+    assert values(wj.least(X, Y), x=x, y=y) == each(min)
+    assert values(wj.least(X, 5), x=x) == [None if r[0] is None else min(r[0], 5) for r in rows]
+
+
+def test_greatest_of_times_is_in_the_finer_unit() -> None:
+    x = pa.array([5], pa.int64()).view(pa.timestamp("s"))
+    y = pa.array([5001], pa.int64()).view(pa.timestamp("ms"))
+    assert [float(v) for v in values(wj.greatest(X, Y), x=x, y=y)] == [5.001]
+
+
 TIME = pa.array([datetime(2026, 1, 1)], pa.timestamp("s"))
 ZONED = TIME.cast(pa.timestamp("s", "Europe/Paris"))
 
@@ -211,6 +231,7 @@ ZONED = TIME.cast(pa.timestamp("s", "Europe/Paris"))
         (X.cast("duration[s]") == "1s", pa.array([True]), r"cannot become duration\[s\]"),
         (X.is_in(["a"]), pa.array([1]), "these cannot be compared"),
         (wj.coalesce(X, "a") == "a", pa.array([1]), "these cannot be compared"),
+        (wj.least(X, "a") == "a", pa.array(["b"]), "least is for numbers and times"),
     ],
 )
 def test_what_does_not_fit_is_named(expression: Expression, array: Any, message: str) -> None:
@@ -231,6 +252,7 @@ def test_what_does_not_fit_is_named(expression: Expression, array: Any, message:
         (lambda: X.dt.truncate("-1h"), "give a length of time above 0"),
         (lambda: wj.coalesce(X), "two values or more, got 1"),
         (lambda: wj.coalesce(1, X), "begin with a column"),
+        (lambda: wj.greatest(X), "greatest takes two values or more, got 1"),
     ],
 )
 def test_what_cannot_be_built_is_named(build: Any, message: str) -> None:
@@ -246,13 +268,14 @@ TEXTS = [
     'a["t"].dt.truncate("15m") == b["t"].dt.truncate("15m")',
     'coalesce(a["x"], a["y"], 0) <= b["x"]',
     'a["s"].cast("int64") == b["k"]',
+    'greatest(a["x"], b["x"]) <= 5',
 ]
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_is_shown_can_be_written_in_query_files(text: str) -> None:
     streams = {name: wj.stream(name, time="t", window="5s") for name in "ab"}
-    written = eval(text, {**streams, "coalesce": wj.coalesce})
+    written = eval(text, {**streams, "coalesce": wj.coalesce, "greatest": wj.greatest})
     assert repr(written) == text
     assert repr(parse_expression(text, streams)) == text
 

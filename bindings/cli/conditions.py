@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from windjoin import pairs, similarity
 from windjoin.errors import QueryError, hint
 from windjoin.expressions import Expression
-from windjoin.methods import TextMethods, TimeMethods, coalesce
+from windjoin.methods import TextMethods, TimeMethods, coalesce, greatest, least
 from windjoin.streams import Stream
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -49,6 +49,8 @@ _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "Decimal": Decimal,
     "date": date,
     "datetime": datetime,
+    "greatest": greatest,
+    "least": least,
     "time": time,
     "timedelta": timedelta,
 }

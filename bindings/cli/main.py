@@ -12,7 +12,7 @@ from importlib.metadata import version
 from windjoin.errors import WindjoinError
 
 # a module of this package each, with add_parser(commands)
-COMMANDS = ("demo", "run", "explain", "doctor", "simulate")
+COMMANDS = ("demo", "run", "explain", "plan", "doctor", "simulate")
 FAILED, STOPPED, NOBODY_READS = 1, 130, 141
 
 

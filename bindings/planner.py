@@ -1,0 +1,156 @@
+"""`plan`: which way of running a query loses least and costs least, and what that will be.
+
+Liu, Plale 2006: among the plans with the greatest output rate the one of least cost.  A plan of a
+session is an order of hops for every stream whose rows arrive; its rate and cost follow from the
+rates of the streams, the shares that conditions let pass, and what this engine's steps cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from windjoin.errors import QueryError, hint
+from windjoin.fragments import Fragment, Site
+from windjoin.query import Query
+
+if TYPE_CHECKING:
+    from windjoin.plan_model import Alternative
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The best way to run a query, and all ways that were looked at; made by `plan`.
+
+    ``output_rate`` is results per second, ``completeness`` the share of all results that this is,
+    ``cost`` CPU seconds per second, ``latency`` CPU seconds between a row and its last result.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window="10s") for name in "ab")
+    >>> found = wj.plan(wj.join(a, b, on=a["k"] == b["k"]), rates={"a": 100, "b": 10})
+    >>> found.output_rate, found.best.hops["a"][0].stream
+    (200.0, 'b')
+    """
+
+    query: Query
+    rates: dict[str, float]
+    alternatives: tuple[Alternative, ...]  # best first
+    fragments: tuple[Fragment, ...]
+    assumed: bool  # nobody has seen data: types and selectivities are guessed
+    cpu: float
+    schemas: dict[str, pa.Schema]
+
+    @property
+    def best(self) -> Alternative:
+        """The plan that was chosen."""
+        return self.alternatives[0]
+
+    @property
+    def output_rate(self) -> float:
+        """Results per second, as far as ``cpu`` lets them be found."""
+        return self.best.output_rate
+
+    @property
+    def completeness(self) -> float:
+        """The share of all results that are found: 1.0 if the machine keeps up."""
+        return self.best.completeness
+
+    @property
+    def cost(self) -> float:
+        """CPU seconds per second that all rows would take."""
+        return self.best.cost
+
+    @property
+    def latency(self) -> float:
+        """CPU seconds that one row takes, on average."""
+        return self.best.latency
+
+    def run(self, tables: Mapping[str, Any]) -> pa.Table:
+        """Run all fragments in this process, each on what the others send: the answer of the
+        query."""
+        from windjoin.dividing import run_fragments
+
+        return run_fragments(self.fragments, tables)
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as dictionaries, lists, texts and numbers that ``json.dumps`` takes."""
+        from windjoin.plan_text import as_data
+
+        return as_data(self)
+
+    def draw(self, path: str) -> None:
+        """Draw the plan as a tree into a picture: SVG, PNG or PDF, by the ending of ``path``."""
+        from windjoin.plan_drawing import draw
+
+        draw(self, path)
+
+    def __str__(self) -> str:
+        from windjoin.plan_text import as_text
+
+        return as_text(self)
+
+    __repr__ = __str__
+
+
+def plan(
+    query: Query,
+    *,
+    rates: Mapping[str, float],
+    statistics: Mapping[str, Any] | None = None,
+    cpu: float = 1.0,
+    batch_rows: int = 1024,
+    sites: Mapping[str, Site] | None = None,
+    links: Mapping[tuple[str, str], float] | None = None,
+    weights: tuple[float, float] = (0.5, 0.5),
+) -> Plan:
+    """Plan a continuous query before there is a machine for it.
+
+    ``rates``: rows per second of every stream (per unit of the time column where times are plain
+    integers).  ``statistics``: tables, or samples of them, from which types and selectivities are
+    learned; without, they are assumed.  ``cpu``: how much of a core there is.  ``batch_rows``: rows
+    of a push.  ``sites``: where the query may run, by name (see `Site`); ``links``: lengths of
+    direct links between sites, all 1 if left out; ``weights`` of load and of bandwidth.
+
+    >>> import windjoin as wj
+    >>> a, b, c = (wj.stream(name, time="t", window="10s") for name in "abc")
+    >>> q = wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]])
+    >>> found = wj.plan(q, rates={"a": 1000, "b": 10, "c": 500})
+    >>> found.completeness, found.best.orders["a"], len(found.alternatives) > 1
+    (1.0, ('b', 'c'), True)
+    """
+    given = _rates(query, rates)
+    _check_positive("cpu", cpu)
+    _check_positive("batch_rows", batch_rows)
+    from windjoin.planning import planned
+
+    return planned(query, given, statistics, float(cpu), int(batch_rows), sites, links, weights)
+
+
+def _rates(query: Query, rates: Mapping[str, float]) -> dict[str, float]:
+    for name in rates:
+        if name not in query.names:
+            raise QueryError(f"rates: {name!r} is no stream of the query{hint(name, query.names)}")
+    missing = [name for name in query.names if name not in rates]
+    if missing:
+        raise QueryError(
+            f"rates: stream {missing[0]!r} has none; say how many rows a second it has"
+        )
+    for name, rate in rates.items():
+        if (
+            not isinstance(rate, (int, float))
+            or isinstance(rate, bool)
+            or not 0 <= rate < float("inf")
+        ):
+            raise QueryError(f"rates: {rate!r} of stream {name!r} is not a rate of 0 or more")
+    return {name: float(rates[name]) for name in query.names}
+
+
+def _check_positive(name: str, value: object) -> None:
+    if (
+        not isinstance(value, (int, float))
+        or isinstance(value, bool)
+        or not 0 < value < float("inf")
+    ):
+        raise QueryError(f"{name}={value!r}: give a number above 0")

@@ -1,0 +1,62 @@
+"""A query as the text of a query file, which `windjoin run` takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from windjoin.errors import QueryError
+from windjoin.query import Query
+
+
+def query_text(query: Query, paths: Mapping[str, str], output: str | None = None) -> str:
+    """The TOML of a query over files; ``paths`` of its streams, ``output`` of its results.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window="5s") for name in "ab")
+    >>> print(query_text(wj.join(a, b, on=a["k"] == b["k"]), {"a": "a.parquet", "b": "b.csv"}))
+    on = ["a[\\"k\\"] == b[\\"k\\"]"]
+    closed = "both"
+    <BLANKLINE>
+    [streams.a]
+    path = "a.parquet"
+    time = "t"
+    window = "5s"
+    <BLANKLINE>
+    [streams.b]
+    path = "b.csv"
+    time = "t"
+    window = "5s"
+    """
+    for name in query.names:
+        if name not in paths:
+            raise QueryError(f"there is no path for stream {name!r}")
+    calling = [e for e in (*query.on, *(query.select or ())) if e.calls]
+    if calling:
+        raise QueryError(f"`{calling[0]!r}` is code, which a query file cannot have")
+    return "\n".join(_lines(query, paths, output))
+
+
+def _lines(query: Query, paths: Mapping[str, str], output: str | None) -> Iterator[str]:
+    yield f"on = {json.dumps([repr(condition) for condition in query.on])}"
+    if query.select is not None:
+        yield f"select = {json.dumps([repr(one) for one in query.select])}"
+    yield f"closed = {json.dumps(query.closed)}"
+    if query.nearest is not None:
+        yield f"nearest = {query.nearest}"
+    if not query.on:
+        yield "cross = true"
+    if output is not None:
+        yield f"output = {json.dumps(output)}"
+    for stream in query.streams:
+        yield ""
+        plain = stream.name.isascii() and stream.name.isidentifier()
+        yield f"[streams.{stream.name if plain else json.dumps(stream.name)}]"
+        yield f"path = {json.dumps(paths[stream.name])}"
+        yield f"time = {json.dumps(stream.time)}"
+        window = stream.window if isinstance(stream.window, int) else json.dumps(str(stream.window))
+        yield f"window = {window}"
+        if stream.unit is not None:
+            yield f"unit = {json.dumps(stream.unit)}"
+        if stream.where is not None:
+            yield f"where = {json.dumps(repr(stream.where))}"
