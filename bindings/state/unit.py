@@ -44,7 +44,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from windjoin.errors import StateError
-from windjoin.pyx import checksum as sums
+from windjoin.pyx.base import checksum as sums
 
 MAGIC = b"WJSTATE\n"
 VERSION = 1
