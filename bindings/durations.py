@@ -21,7 +21,18 @@ NANOSECONDS = {
     "us": 10**3,
     "ns": 1,
 }
-SPELLINGS = {"min": "m", "µs": "us", "μs": "us"}
+SPELLINGS = {"min": "m", "µs": "us", "μs": "us", "W": "w", "D": "d", "H": "h"}
+for _unit, _words in {
+    "w": "week",
+    "d": "day",
+    "h": "hour hr",
+    "m": "minute min",
+    "s": "second sec",
+    "ms": "millisecond millis milli",
+    "us": "microsecond micros micro",
+    "ns": "nanosecond nanos nano",
+}.items():
+    SPELLINGS |= {spelled + end: _unit for spelled in _words.split() for end in ("", "s")}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµμ]+)\s*")
 # NumPy's units that are a fixed length of time, in nanoseconds
 _NUMPY_UNITS = {
@@ -64,6 +75,8 @@ def parse_duration(value: object) -> Duration:
 
     >>> parse_duration("1h30m").nanoseconds // 10**9
     5400
+    >>> str(parse_duration("5 minutes 30 seconds"))
+    '5m30s'
     >>> parse_duration("1.5ms") == parse_duration(np.timedelta64(1500, "us"))
     True
     """

@@ -15,22 +15,25 @@ import numpy as np
 import pyarrow as pa
 from windjoin.errors import InputError, WindjoinError
 from windjoin.layout import gatherable
+from windjoin.row_dicts import are_rows, is_row, rows_as_table
 
 
-def as_table(source: Any, stream: str) -> pa.Table:
-    """``source`` as a table; ``stream`` is for messages.
+def as_table(source: Any, stream: str, schema: pa.Schema | None = None) -> pa.Table:
+    """``source`` as a table; ``stream`` is for messages, ``schema`` says what rows are, if known.
 
     Takes pyarrow tables, batches, lists of batches and readers; anything with
     ``__arrow_c_stream__``; dictionaries of columns (a matrix of NumPy holds a vector in each row);
-    paths to Parquet, Arrow, Feather, CSV and
+    a row as a dictionary of scalars, and lists of them; paths to Parquet, Arrow, Feather, CSV and
     JSON-lines files, or to a folder of Parquet files.  A named pandas index becomes a column;
     string views (polars) become large strings.
 
     >>> as_table({"t": [1, 2], "k": ["x", "y"]}, "calls").num_rows
     2
+    >>> as_table([{"t": 1, "k": "x"}, {"t": 2}], "calls").to_pylist()
+    [{'t': 1, 'k': 'x'}, {'t': 2, 'k': None}]
     """
     try:
-        table = _converted(source, stream)
+        table = _converted(source, stream, schema)
     except WindjoinError:
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
@@ -42,7 +45,7 @@ def as_table(source: Any, stream: str) -> pa.Table:
     return gatherable(table)
 
 
-def _converted(source: Any, stream: str) -> pa.Table:
+def _converted(source: Any, stream: str, schema: pa.Schema | None) -> pa.Table:
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):
@@ -51,6 +54,10 @@ def _converted(source: Any, stream: str) -> pa.Table:
         return source.read_all()
     if isinstance(source, (str, Path)):
         return _read(Path(source), stream)
+    if isinstance(source, Mapping) and is_row(source):
+        return rows_as_table([source], stream, schema)
+    if are_rows(source):
+        return rows_as_table(source, stream, schema)
     if isinstance(source, Mapping):
         columns = {name: _column(values) for name, values in source.items()}
         return pa.table(_equally_long(columns, stream))
@@ -87,8 +94,8 @@ def _equally_long(columns: dict[str, Any], stream: str) -> dict[str, Any]:
 
 
 _TABLES = (
-    "; give a pyarrow, polars or pandas table, a DuckDB relation, a dictionary of columns,"
-    " or the path of a file"
+    "; give a pyarrow, polars or pandas table, a DuckDB relation, a dictionary of columns, rows as"
+    " dictionaries, or the path of a file"
 )
 
 

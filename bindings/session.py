@@ -198,7 +198,7 @@ class Session(Door):
         number = self._number(stream)
         if self._held is not None and self._held.due:
             self._held.tell()
-        table = as_table(rows, stream)
+        table = as_table(rows, stream, self._schema(stream))
         if self._live is None:
             return self._taken(self._learn([(number, table)]))
         return self._taken(self._push(number, table))
@@ -228,7 +228,10 @@ class Session(Door):
         numbers = {name: self._number(name) for name in tables}
         if self._held is not None and self._held.due:
             self._held.tell()
-        read = {number: as_table(tables[name], name) for name, number in numbers.items()}
+        read = {
+            number: as_table(tables[name], name, self._schema(name))
+            for name, number in numbers.items()
+        }
         given = [(number, read[number]) for number in sorted(read)]
         if self._live is None:
             return self._taken(self._learn(given))
@@ -342,6 +345,9 @@ class Session(Door):
         return BROKEN_OFF
 
     _own_error = staticmethod(own_error)
+
+    def _schema(self, stream: str) -> pa.Schema | None:
+        return None if self._bound is None else self._bound.schemas[stream]
 
     def _must_be_open(self) -> None:
         if self._ended:
