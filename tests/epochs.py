@@ -55,14 +55,20 @@ class Cluster:
         """
         manifest = decide(self.job, epoch, self.run, now=lambda: self.clock, router=router)
         arrived = self._packed(manifest, rows)
-        found = []
-        order = list(range(manifest.slots))
-        self.chance.shuffle(order)
-        for slot in order[:until]:
-            table = self._of(slot, arrived)
-            if slot in again:
-                list(probe_epoch(table, self.job, manifest, slot))
-            found += list(probe_epoch(self._of(slot, arrived), self.job, manifest, slot))
+        found: list[pa.RecordBatch] = []
+        for stage in range(self.job.stages):
+            found = []
+            order = list(range(manifest.slots))
+            self.chance.shuffle(order)
+            for slot in order[:until]:
+                for _ in range(1 + (slot in again)):
+                    own = self._of(slot, arrived)
+                    results = list(probe_epoch(own, self.job, manifest, slot, stage))
+                found += results
+            if until is not None:
+                break
+            if stage < self.job.stages - 1:
+                arrived = pa.Table.from_batches(found, SEGMENTS)
         return found
 
     def _packed(self, manifest: Manifest, rows: Mapping[str, pa.Table]) -> pa.Table:

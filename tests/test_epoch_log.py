@@ -13,8 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 import windjoin as wj
 from windjoin.epochs import deciding
+from windjoin.epochs.deciding import decide
 from windjoin.epochs.planning import job_of
+from windjoin.epochs.probing import probe_epoch
 from windjoin.epochs.routing import EARLIEST, Owners, Span
+from windjoin.epochs.sinking import write_parquet
 from windjoin.epochs.storage import Folder, local_path
 
 from tests.epochs import Cluster
@@ -144,6 +147,26 @@ def test_a_jump_of_years_costs_nothing(tmp_path: Path) -> None:
     made.epoch(0, {"a": rows((0, 1)), "b": rows((5, 1))})
     found = made.epoch(1, {"a": rows((far, 1), (-far, 1), (9, 1)), "b": rows((far + 10, 2))})
     assert pairs(found) == [(9, 5), (far, far + 10)]
+
+
+def test_an_epoch_that_is_done_again_writes_the_same_files(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    made = cluster(banded(50), tmp_path, slots=3)
+    given = [{name: rows((e, 1), (e + 5, 2)) for name in "ab"} for e in range(0, 40, 10)]
+    for epoch, tables in enumerate(given):
+        for run, slots, until in (("x", 2 + epoch, 2), ("y", 2, None)):
+            made.start(run=f"{run}{epoch}", slots=slots)
+            manifest = decide(made.job, epoch, made.run, slots=slots, adopt=True)
+            assert manifest.slots == 2 + epoch
+            arrived = made._packed(manifest, tables)
+            for slot in range(manifest.slots)[:until]:
+                results = probe_epoch(made._of(slot, arrived), made.job, manifest, slot)
+                write_parquet(results, made.job, manifest, slot, out)
+    whole = {name: pa.concat_tables([one[name] for one in given]) for name in "ab"}
+    expected = banded(50).run(whole)
+    assert pairs(pq.read_table(out).to_batches()) == sorted(
+        zip(expected["a_n"].to_pylist(), expected["m"].to_pylist(), strict=True)
+    )
 
 
 # -- what is refused -------------------------------------------------------------------------------

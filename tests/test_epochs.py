@@ -67,7 +67,14 @@ def test_epochs_give_the_results_of_the_definition(
     ends = borders(case, [draw(shares) for _ in case.streams])
     lateness = draw(st.sampled_from([0, 2, 30, 10**12]))
     bound = query.bind(schemas(case))
-    known = ["auto", "atr", "single", *(["groups"] if common_keys(bound.spec) else [])]
+    known = [
+        "auto",
+        "atr",
+        "ctr",
+        "psp",
+        "single",
+        *(["groups"] if common_keys(bound.spec) else []),
+    ]
     given_ = {"lateness": ticks(case, lateness), "small": small}
     with tempfile.TemporaryDirectory() as root:
         cluster = Cluster(query, schemas(case), root, seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,11 @@ from windjoin.arrow.packing import Report, less, more
 from windjoin.arrow.partials import Hop, partial_schema
 from windjoin.arrow.places import at_place
 from windjoin.arrow.plan import Plan
-from windjoin.arrow.routes import Route
+from windjoin.arrow.routes import Copies, KeyRoute
 from windjoin.arrow.segments import PARTIAL, Segment, SegmentReader, SegmentWriter
 from windjoin.arrow.together import Joinable, Together, gathered
 from windjoin.errors import DataError
+from windjoin.kernels.spec import I64
 
 MOST_ROWS = 1 << 16  # of one batch of results
 
@@ -62,10 +63,10 @@ class _Host:
         self.horizon = -(2**63)
         self.number: int | None = None  # not known before something arrives
         last = stage == plan.stages - 1
-        self.output: ResultBatches | _Onward = (
+        self.output: ResultBatches | Onward = (
             ResultBatches(plan, self.joined)
             if last
-            else _Onward(plan, self.joined, stage, partition)
+            else Onward(plan, self.joined, stage, partition)
         )
         self.block_schemas = schemas
 
@@ -122,6 +123,13 @@ def stage_inputs(
     return Hop(left, bound, target), inputs, [partial, added]
 
 
+class Meeting(Protocol):
+    """Which hosts partial results travel to."""
+
+    def meeting(self, low: I64, high: I64) -> Copies:
+        """Those with rows that results which meet ``[low, high]`` can meet."""
+
+
 class ResultBatches:
     """Found combinations as rows of the result."""
 
@@ -153,18 +161,28 @@ class ResultBatches:
         return iter(())
 
 
-class _Onward:
+class Onward:
     """Found combinations as partial results on their way to the rows of the next stream."""
 
-    def __init__(self, plan: Plan, joined: Joinable, stage: int, partition: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        joined: Joinable,
+        stage: int,
+        partition: int,
+        route: Meeting | None = None,
+        code: int = PARTIAL,
+    ) -> None:
+        """``route`` if it is not that of the plan; ``code``: in place of a stream number."""
         self.streams = plan.order[: stage + 2]
         self.plan, self.joined = plan.after(self.streams), joined
         self.schema = partial_schema(self.plan, self.streams)
-        self.writer = SegmentWriter(PARTIAL, partition, plan.limits)
+        self.writer = SegmentWriter(code, partition, plan.limits)
         following = plan.order[stage + 2]
-        route = plan.routes[following]
-        assert isinstance(route, Route)
-        self.route, self.window = route, plan.bound.spec.streams[following].window
+        own = plan.routes[following] if route is None else route
+        assert not isinstance(own, KeyRoute)
+        self.route: Meeting = own
+        self.window = plan.bound.spec.streams[following].window
 
     @property
     def rows(self) -> int:

@@ -23,6 +23,7 @@ from windjoin.epochs.slotfile import Footer, read_slot
 from windjoin.epochs.storage import Folder
 from windjoin.errors import LogError, QueryError, quoted
 
+SUMMED = ("results", "comparisons", "cpu", "seconds")
 Marks = tuple[int | None, ...]
 Router = Callable[[Job, Manifest, "Report", Routes], tuple[Routes, Any]]
 
@@ -44,12 +45,24 @@ def decide(
     now: Callable[[], float] = time.time,
     router: Router | None = None,
     slots: int | None = None,
+    adopt: bool = False,
 ) -> Manifest:
-    """The manifest of an epoch: the one that is there, or else one made now."""
+    """The manifest of an epoch: the one that is there, or else one made now.
+
+    ``router``: what changes owners by what slots reported.  ``slots``: how many there shall be.
+    ``adopt``: an epoch that another run has decided on is done as that one decided.
+    """
     known = read_manifest(job.log, epoch, run)
     if known is not None:
         return known
-    made = _first(job, run, now()) if epoch == 0 else _next(job, epoch, run, now(), router, slots)
+    other = _decided(job, epoch) if adopt else None
+    if other is not None:
+        check_same(other.query, job.described(), job.root)
+        made = replace(other, run=run)
+    elif epoch == 0:
+        made = _first(job, run, now(), slots)
+    else:
+        made = _next(job, epoch, run, now(), router, slots)
     if job.log.put(f"{made.folder}/{NAME}", [made.as_bytes()]):
         _clean(job.log, made)
         return made
@@ -58,12 +71,22 @@ def decide(
     return known
 
 
-def _first(job: Job, run: str, now: float) -> Manifest:
+def _decided(job: Job, epoch: int) -> Manifest | None:
+    """What any run has decided on an epoch."""
+    for run in job.log.names(f"{epoch:010d}"):
+        known = read_manifest(job.log, epoch, run)
+        if known is not None:
+            return known
+    return None
+
+
+def _first(job: Job, run: str, now: float, slots: int | None) -> Manifest:
     nothing: Marks = (None,) * job.streams
-    routes = Routes(job.units, Owners.in_turn(job.slots))
+    count = slots or job.slots
+    routes = Routes(job.units, Owners.in_turn(count))
     return Manifest(
-        0, run, None, job.slots, 0, (routes,), nothing, nothing, (), job.described(), job.windows,
-        seen=(now,) * job.streams, decided=now,
+        0, run, None, count, 0, (routes,), nothing, nothing, (), job.described(), job.windows,
+        seen=(now,) * job.streams, decided=now, schemas=job.schemas(),
     )  # fmt: skip
 
 
@@ -85,7 +108,7 @@ def _next(
     return Manifest(
         epoch, run, parent.run, count, own, every, watermarks, newest, entries, job.described(),
         job.windows, merge_of(entries), seen, now, report.loads,
-        _totals(job, parent.totals, report), state,
+        _totals(job, parent.totals, report), state, job.schemas(),
     )  # fmt: skip
 
 
@@ -132,9 +155,22 @@ def check_same(was: dict[str, str], asked: dict[str, str], root: str) -> None:
 def report_of(log: Folder, done: Manifest) -> Report:
     """What the slots of an epoch wrote."""
     footers = [read_slot(log, f"{done.folder}/{slot}").footer for slot in range(done.slots)]
-    loads = [log.read_json(f"{done.folder}/{slot}.load") for slot in range(done.slots)]
+    loads = loads_of(log, done)
     counts = next((footer.counts for footer in footers if footer.counts), ())
-    return Report(_entry(done, footers), counts, tuple(one for one in loads if one is not None))
+    return Report(_entry(done, footers), counts, loads)
+
+
+def loads_of(log: Folder, done: Manifest) -> tuple[dict[str, Any], ...]:
+    """What the slots of an epoch were measured to do, in all stages of it."""
+    told: dict[int, dict[str, Any]] = {}
+    for name in log.names(done.folder):
+        if name.endswith(".load"):
+            load = log.read_json(f"{done.folder}/{name}")
+            own = told.setdefault(load["slot"], load)
+            if own is not load:
+                for key in SUMMED:
+                    own[key] += load[key]
+    return tuple(told[slot] for slot in sorted(told))
 
 
 def _entry(done: Manifest, footers: Sequence[Footer]) -> Entry:
@@ -157,10 +193,9 @@ def _marks(
     Another run may have decided on this epoch already, and a sink may have heard of it: what is
     late stays so.
     """
-    for other in job.log.names(f"{epoch:010d}"):
-        known = read_manifest(job.log, epoch, other)
-        if known is not None:
-            return known.newest, known.watermarks, known.seen
+    known = _decided(job, epoch)
+    if known is not None:
+        return known.newest, known.watermarks, known.seen
     told = {count["stream"]: count for count in counts}
     newest, marks, seen = [], [], []
     for stream, before in enumerate(parent.newest):
@@ -238,7 +273,7 @@ def _routes(
     if slots != parent.slots:
         owners = fewer_or_more(own, slots, newest)
     known = [mark for mark in watermarks if mark is not None]
-    if own.units.kind == "atr" and len(known) == len(watermarks):
+    if own.units.length is not None and len(known) == len(watermarks):
         entries = [*parent.window, report.entry]
         lows = [low for entry in entries for low in entry.low if low is not None]
         owners = owners.without(own.units.between(min([*known, *lows]), 0)[0])

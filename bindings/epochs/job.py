@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ class Job:
         return self.plan.hosts
 
     @property
+    def stages(self) -> int:
+        """Exchanges of an epoch."""
+        return self.streams - 1 if self.units.once else 1
+
+    @property
     def log(self) -> Folder:
         """Where the log lies."""
         return Folder(self.root)
@@ -50,6 +56,10 @@ class Job:
         """How many."""
         return len(self.plan.query.names)
 
+    def schemas(self) -> dict[str, str]:
+        """Of the rows in the log, by stream."""
+        return {n: schema_text(self.plan.schema(s)) for s, n in enumerate(self.plan.query.names)}
+
     def described(self) -> dict[str, str]:
         """What may not change from one start to the next, part by part."""
         query, schemas = self.plan.query, self.plan.schemas
@@ -62,6 +72,11 @@ class Job:
         parts["closed"] = query.closed
         parts["exclude_self"] = repr(query.exclude_self)
         return parts
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """A schema as JSON has it."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
 def _columns(schema: pa.Schema) -> str:

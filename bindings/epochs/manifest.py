@@ -66,6 +66,7 @@ class Manifest:
     loads: tuple[dict[str, Any], ...] = ()  # of the slots in the epoch before
     totals: dict[str, Any] = field(default_factory=dict)  # of all epochs before
     state: Any = None  # of the router
+    schemas: dict[str, str] = field(default_factory=dict)  # of the rows in the files, by stream
     version: int = VERSION
 
     @property
@@ -77,6 +78,11 @@ class Manifest:
     def own(self) -> Routes:
         """How rows of this epoch are sent."""
         return self.every[self.routes]
+
+    @property
+    def stages(self) -> int:
+        """Exchanges of this epoch."""
+        return len(self.windows) - 1 if self.own.units.once else 1
 
     def of(self, entry: Entry) -> Routes:
         """How rows of an entry were sent."""

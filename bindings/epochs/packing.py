@@ -12,6 +12,7 @@ from windjoin.arrow.places import at_place
 from windjoin.arrow.plan import ROW
 from windjoin.arrow.routes import Copies
 from windjoin.arrow.segments import SegmentWriter, arrow_array
+from windjoin.epochs.hopping import TRAVELLING, departures
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.errors import QueryError
@@ -63,6 +64,7 @@ class _Packer:
         number = partition * len(self.plan.query.names) + stream
         self.writer = SegmentWriter(stream, number, limits)
         self.refused = SegmentWriter(REJECTED - stream, number, limits)
+        self.leaving = SegmentWriter(TRAVELLING - stream, number, limits)
         self.rows = self.late = self.null_time = self.unmatchable = 0
         self.newest: int | None = None
         self._gathered: list[pa.RecordBatch] = []
@@ -79,6 +81,7 @@ class _Packer:
     def finish(self) -> Iterator[pa.RecordBatch]:
         yield from self._send()
         yield from self.writer.finish()
+        yield from self.leaving.finish()
         yield from self.refused.finish()
         if self.rows:
             yield from self._counted()
@@ -114,6 +117,11 @@ class _Packer:
         if len(chosen):
             copies = self.manifest.own.copies(self.stream, prepared.rows, chosen)
             yield from self.writer.write(rows, times, copies)
+            if self.manifest.own.units.once:
+                leaving = departures(
+                    self.plan, self.manifest.own, self.stream, times[chosen], chosen
+                )
+                yield from self.leaving.write(rows, times, leaving)
 
     def _judge(self, times: I64, timed: Bools | None) -> Bools | None:
         """Which rows have a time and are not late; None: all."""

@@ -19,7 +19,7 @@ from windjoin.query import Query
 from windjoin.streams import idle_length
 from windjoin.watermarks import length_ticks
 
-STRATEGIES = ("auto", "groups", "atr", "single")
+STRATEGIES = ("auto", "groups", "atr", "ctr", "psp", "single")
 MOST_SLOTS = 4096
 FINENESS = 16  # segments for each slot in the longest window, if nobody says how long they are
 
@@ -104,7 +104,10 @@ def units_of(spec: JoinSpec, strategy: str, slots: int, segment: int | None) -> 
         return Units(windows, keys=tuple(keys))
     if strategy == "single":
         return Units(windows)
-    length = segment or max(1, max(windows) // (FINENESS * slots))
+    fineness = 1 if strategy == "ctr" else FINENESS
+    length = segment or max(1, max(windows) // (fineness * slots))
+    if strategy in ("ctr", "psp"):
+        return Units(windows, length=length, once=strategy)
     return Units(windows, length=length, master=_master(windows))
 
 

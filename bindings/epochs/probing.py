@@ -16,10 +16,11 @@ from windjoin.arrow.probing import ResultBatches
 from windjoin.arrow.segments import SegmentReader, arrow_array
 from windjoin.arrow.together import Together
 from windjoin.epochs.completing import completed
+from windjoin.epochs.hopping import TRAVELLING, Hops
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.packing import COUNTED, COUNTS, REJECTED, rejected_schema
-from windjoin.epochs.slotfile import MERGED, NEW, SlotWriter
+from windjoin.epochs.slotfile import MERGED, NEW, SlotWriter, read_slot
 from windjoin.epochs.storage import Folder, local_path
 from windjoin.epochs.window import Window, table_of
 from windjoin.kernels.spec import I64
@@ -28,23 +29,29 @@ from windjoin.pyx.base.pieces import sorting
 
 
 def probe_epoch(
-    batches: Iterable[pa.RecordBatch], job: Job, manifest: Manifest, slot: int
+    batches: Iterable[pa.RecordBatch], job: Job, manifest: Manifest, slot: int, stage: int = 0
 ) -> Iterator[pa.RecordBatch]:
     """Results that the rows of an epoch complete in one slot.
 
-    The slot's file is written before the first result leaves.
+    Where partial results travel there are several stages; all but the last give segments for the
+    next.  The slot's file is written in the first, before anything leaves.
     """
-    work = _Slot(job, manifest, slot)
+    work = _Slot(job, manifest, slot, stage)
     with at_place(f"epoch {manifest.epoch}, slot {slot}"):
         work.take(batches)
-        work.keep()
+        if stage:
+            work.read_new()
+        else:
+            work.keep()
         yield from work.results()
         work.report()
 
 
 class _Slot:
-    def __init__(self, job: Job, manifest: Manifest, slot: int) -> None:
-        self.job, self.manifest, self.slot = job, manifest, slot
+    def __init__(self, job: Job, manifest: Manifest, slot: int, stage: int) -> None:
+        self.job, self.manifest, self.slot, self.stage = job, manifest, slot, stage
+        routes = manifest.own
+        self.hops = Hops(job.plan, routes, stage, slot) if routes.units.once else None
         self.began, self.cpu = time.perf_counter(), time.thread_time()
         self.window = Window(job, manifest, slot)
         self.new: list[pa.Table] = []
@@ -61,6 +68,8 @@ class _Slot:
         job, streams = self.job, range(self.job.streams)
         schemas: dict[int, pa.Schema] = {s: self.window.schemas[s] for s in streams}
         schemas |= {REJECTED - s: rejected_schema(job, s) for s in streams}
+        if self.hops is not None:
+            schemas |= self.hops.schemas
         reader = SegmentReader({**schemas, COUNTS: COUNTED})
         pieces: list[list[pa.RecordBatch]] = [[] for _ in streams]
         told: dict[int, dict[str, Any]] = {}
@@ -70,11 +79,13 @@ class _Slot:
                     pieces[segment.stream].append(segment.rows)
                 elif segment.stream == COUNTS:
                     _add(told, segment.rows.to_pylist()[0])
+                elif segment.stream <= TRAVELLING and self.hops is not None:
+                    self.hops.take(segment.stream, segment.rows)
                 else:
                     self.refused.setdefault(REJECTED - segment.stream, []).append(segment.rows)
         reader.finish()
         self.counts = [told[stream] for stream in sorted(told)]
-        for stream in streams:
+        for stream in streams if self.stage == 0 else ():
             table = table_of(pieces[stream], schemas[stream]).combine_chunks()
             self.new.append(self._in_order(stream, table))
 
@@ -87,6 +98,13 @@ class _Slot:
 
     def _times(self, stream: int, rows: pa.Table | pa.RecordBatch) -> I64:
         return self.job.plan.bound.prepare(stream, rows).rows.time
+
+    def read_new(self) -> None:
+        """The rows of the epoch as the first stage wrote them."""
+        file = read_slot(self.job.log, f"{self.manifest.folder}/{self.slot}")
+        for stream, schema in enumerate(self.window.schemas):
+            own = [o for o in file.footer.sections if (o.kind, o.stream) == (NEW, stream)]
+            self.new.append(table_of([file.rows(one, schema) for one in own], schema))
 
     # -- rows are kept ---------------------------------------------------------------------------
 
@@ -132,6 +150,9 @@ class _Slot:
 
     def results(self) -> Iterator[pa.RecordBatch]:
         """The results that the new rows complete."""
+        if self.hops is not None:
+            yield from self.hops.results(self._old(), self.new, self.tally)
+            return
         if not any(table.num_rows for table in self.new):
             return
         plan = self.job.plan
@@ -162,7 +183,7 @@ class _Slot:
             "worker": os.getpid(),
         }
         text = json.dumps(load).encode()
-        self.job.log.put(f"{self.manifest.folder}/{self.slot}.load", [text])
+        self.job.log.put(f"{self.manifest.folder}/{self.slot}-{self.stage}.load", [text])
 
 
 def _add(told: dict[int, dict[str, Any]], count: dict[str, Any]) -> None:

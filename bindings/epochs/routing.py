@@ -36,12 +36,14 @@ class Units:
 
     ``keys``: groups of a key that is equal in all rows of a result; its number in each stream.
     ``length``: segments of so many ticks of the time of stream ``master``.  Neither: one unit.
+    ``once``: "ctr" or "psp": segments of the time of every stream, whose rows are in one slot each.
     """
 
     windows: tuple[int, ...]
     keys: tuple[int, ...] | None = None
     length: int | None = None
     master: int = 0
+    once: str | None = None
 
     def span(self, stream: int, rows: Rows, chosen: I64) -> Span:
         """The units of the ``chosen`` rows of a stream."""
@@ -53,7 +55,7 @@ class Units:
             nothing = np.zeros(len(chosen), np.int64)
             return Span(nothing, nothing)
         times = rows.time[chosen]
-        if stream == self.master:
+        if stream == self.master or self.once is not None:
             units = times // self.length
             return Span(units, units)
         # a master row joins what is up to W older, or newer by up to its own window
@@ -73,14 +75,14 @@ class Units:
     def told(self) -> dict[str, Any]:
         """As JSON has it."""
         keys = None if self.keys is None else list(self.keys)
-        return {"keys": keys, "length": self.length, "master": self.master}
+        return {"keys": keys, "length": self.length, "master": self.master, "once": self.once}
 
     @property
     def kind(self) -> str:
         """What units are."""
         if self.keys is not None:
             return "groups"
-        return "single" if self.length is None else "atr"
+        return "single" if self.length is None else self.once or "atr"
 
 
 @dataclass(frozen=True)
@@ -250,5 +252,6 @@ class Routes:
         units = told["units"]
         keys = None if units["keys"] is None else tuple(units["keys"])
         return cls(
-            Units(windows, keys, units["length"], units["master"]), Owners.heard(told["owners"])
+            Units(windows, keys, units["length"], units["master"], units["once"]),
+            Owners.heard(told["owners"]),
         )

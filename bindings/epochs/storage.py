@@ -107,7 +107,7 @@ class Folder:
         """What is in a folder, finished files only; nothing if it is not there."""
         try:
             return sorted(n for n in os.listdir(self.path(*folder)) if not n.startswith("."))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def remove(self, *folder: str | int) -> None:

@@ -6,12 +6,15 @@
 from windjoin.java import JavaError, find_java, use_java
 from windjoin.spark.explaining import explain, measured
 from windjoin.spark.joining import join
+from windjoin.spark.reading import read_log
+from windjoin.spark.running import Run, start
 from windjoin.spark.settings import SETTINGS, SparkVersionError, configure, missing
 from windjoin.spark.streaming import stream
 
 __all__ = [
     "SETTINGS",
     "JavaError",
+    "Run",
     "SparkVersionError",
     "configure",
     "explain",
@@ -19,6 +22,8 @@ __all__ = [
     "join",
     "measured",
     "missing",
+    "read_log",
+    "start",
     "stream",
     "use_java",
 ]

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from windjoin.query import Query
+from windjoin.spark.explaining_stream import explain_stream
 from windjoin.spark.joining import Planned, last_plan, planned_join
 from windjoin.spark.settings import missing
+from windjoin.spark.streaming import last_stream, planned_stream
 
 NONE = "none, as every host reads the files and keeps its rows"
 CONNECT = "measured: nothing, as Spark Connect has no accumulators"
@@ -35,7 +37,15 @@ def explain(
 
     With ``frames``: what `join` would do with them and these options.  Without: what the last
     `join` of this query planned, and after its result was used also what was measured.
+    Streaming frames, and queries that `stream` or `start` were called with last: the plan, and what
+    the log says; ``hosts`` are its slots.
     """
+    if frames is not None and any(getattr(one, "isStreaming", False) for one in frames.values()):
+        options = {"strategy": strategy, "segment": segment}
+        return explain_stream(planned_stream(query, frames, log=None, slots=hosts, **options))
+    streaming = last_stream(query)
+    if frames is None and streaming is not None:
+        return explain_stream(streaming)
     if frames is not None:
         planned: Planned | None = planned_join(query, frames, hosts, strategy, segment, skew)[0]
     else:

@@ -13,6 +13,7 @@ from windjoin.epochs.job import Job
 from windjoin.epochs.packing import pack_epoch
 from windjoin.epochs.probing import probe_epoch
 from windjoin.epochs.running import of_query
+from windjoin.epochs.sinking import write_parquet
 from windjoin.errors import QueryError
 
 BATCH, QUERY, RUN = "streaming.sql.batchId", "sql.streaming.queryId", "spark.jobGroup.id"
@@ -49,6 +50,7 @@ class PackEpoch:
     names: tuple[str, ...]
     place: int  # of the frame among all
     frames: int
+    run: str | None = None  # of `start`; else Spark tells
 
     @property
     def name(self) -> str:
@@ -60,7 +62,7 @@ class PackEpoch:
     ) -> Iterator[pa.RecordBatch]:
         at = here()
         job = of_query(self.job, at.query)
-        manifest = decide(job, at.epoch, at.run)
+        manifest = decide(job, at.epoch, self.run or at.run)
         rows = (pa.RecordBatch.from_arrays(b.columns, names=list(self.names)) for b in batches)
         number = partition * self.frames + self.place
         yield from pack_epoch(rows, job, manifest, self.streams, number)
@@ -71,6 +73,7 @@ class ProbeEpoch:
     """Segments to results."""
 
     job: Job
+    stage: int = 0
     name: ClassVar[str] = "probe_epoch"
 
     def __call__(
@@ -78,4 +81,41 @@ class ProbeEpoch:
     ) -> Iterator[pa.RecordBatch]:
         at = here()
         job = of_query(self.job, at.query)
-        yield from probe_epoch(batches, job, decide(job, at.epoch, at.run), partition)
+        yield from probe_epoch(batches, job, decide(job, at.epoch, at.run), partition, self.stage)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOne:
+    """Segments of one epoch, on which the driver has decided, to results."""
+
+    job: Job
+    epoch: int
+    run: str
+    stage: int = 0
+    name: ClassVar[str] = "probe_epoch"
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        manifest = decide(self.job, self.epoch, self.run)
+        yield from probe_epoch(batches, self.job, manifest, partition, self.stage)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOne:
+    """The same, to Parquet files; how many results went into them."""
+
+    job: Job
+    epoch: int
+    run: str
+    path: str
+    name: ClassVar[str] = "write_epoch"
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
+    ) -> Iterator[pa.RecordBatch]:
+        manifest = decide(self.job, self.epoch, self.run)
+        last = manifest.stages - 1
+        results = probe_epoch(batches, self.job, manifest, partition, last)
+        written = write_parquet(results, self.job, manifest, partition, self.path)
+        yield pa.RecordBatch.from_arrays([pa.array([written], pa.int64())], names=["results"])

@@ -80,12 +80,17 @@ def stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, log=log,
         segment=segment, idle=idle, rejected=rejected,
     )  # fmt: skip
-    _last[query] = planned
+    remember(query, planned)
     return probed(planned, packed(planned), planned.job.slots)
 
 
 def planned_stream(
-    query: Query, frames: Mapping[str, Any], *, log: str | None, slots: int | None, **options: Any
+    query: Query,
+    frames: Mapping[str, Any],
+    *,
+    log: str | None,
+    slots: int | None,
+    **options: Any,
 ) -> Streaming:
     """The job of a continuous join, and its frames."""
     check_version(spark_version)
@@ -101,6 +106,11 @@ def planned_stream(
     groups = tuple(tuple(group) for group in alike.values())
     distinct = tuple(given[group[0]] for group in groups)
     return Streaming(job, spark, distinct, groups, result_type(job.plan.bound, given))
+
+
+def remember(query: Query, planned: Streaming) -> None:
+    """For `last_stream`."""
+    _last[query] = planned
 
 
 def last_stream(query: Query) -> Streaming | None:
@@ -122,14 +132,14 @@ def task(work: Any) -> Any:
     return envoy(_pickle.dumps(work), version("windjoin"), None, work.name)
 
 
-def packed(planned: Streaming) -> Any:
-    """Segments of all frames."""
+def packed(planned: Streaming, run: str | None = None) -> Any:
+    """Segments of all frames; ``run`` if it is not Spark's own."""
     parts = []
     for place, (frame, group) in enumerate(zip(planned.frames, planned.groups, strict=True)):
         names = travelling(planned.job, group)
         # numbers for names: `mapInArrow` refuses names with dots
         numbered = [column(name).alias(f"c{number}") for number, name in enumerate(names)]
-        work = PackEpoch(planned.job, group, tuple(names), place, len(planned.frames))
+        work = PackEpoch(planned.job, group, tuple(names), place, len(planned.frames), run)
         parts.append(frame.select(numbered).mapInArrow(task(work), SEGMENT_TYPE))
     return union(parts)
 
@@ -145,5 +155,14 @@ def travelling(job: Job, group: Sequence[int]) -> list[str]:
 
 def probed(planned: Streaming, segments: Any, slots: int) -> Any:
     """Results of segments."""
-    arrived = segments.repartitionById(slots, F.col("host"))
-    return arrived.mapInArrow(task(ProbeEpoch(planned.job)), planned.kind)
+    job = planned.job
+    arrived = at_slots(segments, slots)
+    for stage in range(job.stages - 1):
+        onward = arrived.mapInArrow(task(ProbeEpoch(job, stage)), SEGMENT_TYPE)
+        arrived = at_slots(onward, slots)
+    return arrived.mapInArrow(task(ProbeEpoch(job, job.stages - 1)), planned.kind)
+
+
+def at_slots(segments: Any, slots: int) -> Any:
+    """Each segment in the partition of its slot."""
+    return segments.repartitionById(slots, F.col("host"))

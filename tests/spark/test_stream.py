@@ -60,7 +60,7 @@ def run_all(joined: Any, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("build", "strategies"), [(chain, ("groups", "groups")), (graph, ("atr", "single"))]
+    ("build", "strategies"), [(chain, ("groups", "groups")), (graph, ("atr", "ctr"))]
 )
 def test_stream_gives_the_rows_of_a_batch_join(
     spark: Any, tmp_path: Path, build: Any, strategies: tuple[str, str]

@@ -1,0 +1,111 @@
+"""What a log holds, for whoever wants to look."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from windjoin.epochs.manifest import NAME, Manifest, read_manifest
+from windjoin.epochs.slotfile import SlotFile, read_slot
+from windjoin.epochs.storage import Folder, local_path
+from windjoin.errors import LogError, hint
+
+_FIELDS: list[Any] = [
+    ("epoch", pa.int64()), ("run", pa.string()), ("slot", pa.int32()), ("stream", pa.string()),
+    ("kind", pa.string()), ("rows", pa.int64()), ("earliest", pa.int64()), ("latest", pa.int64()),
+    ("bytes", pa.int64()),
+]  # fmt: skip
+SECTIONS = pa.schema(_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log of one streaming query as its last epoch left it."""
+
+    folder: Folder
+    last: Manifest
+
+    def files(self) -> Iterator[tuple[int, str, int, SlotFile]]:
+        """Epoch, run, slot and file of all that the last epoch's window reads, and its own."""
+        entries = [(e.epoch, e.run, e.slots, e.folder) for e in self.last.window]
+        entries.append((self.last.epoch, self.last.run, self.last.slots, self.last.folder))
+        for epoch, run, slots, folder in entries:
+            for slot in range(slots):
+                if self.folder.has(f"{folder}/{slot}"):
+                    yield epoch, run, slot, read_slot(self.folder, f"{folder}/{slot}")
+
+    @property
+    def names(self) -> list[str]:
+        """Of the streams."""
+        return list(self.last.schemas)
+
+    def sections(self) -> pa.Table:
+        """One row for the rows of each stream in each file."""
+        found: list[dict[str, Any]] = [
+            {
+                "epoch": epoch, "run": run, "slot": slot, "stream": self.names[one.stream],
+                "kind": one.kind, "rows": one.rows, "earliest": one.low, "latest": one.high,
+                "bytes": one.length,
+            }
+            for epoch, run, slot, file in self.files()
+            for one in file.footer.sections
+        ]  # fmt: skip
+        return pa.Table.from_pylist(found, SECTIONS)
+
+    def rows(self, stream: str) -> pa.Table:
+        """All rows of a stream that are held, copies of rows in several slots among them."""
+        if stream not in self.names:
+            raise LogError(
+                f"stream {stream!r} is not in the log in {self.folder.root}"
+                f"{hint(str(stream), self.names)}"
+            )
+        schema = schema_from(self.last.schemas[stream])
+        whole = pa.schema([("epoch", pa.int64()), ("slot", pa.int32()), *schema])
+        parts = []
+        for epoch, _, slot, file in self.files():
+            for one in file.footer.sections:
+                if self.names[one.stream] == stream:
+                    where: list[Any] = [
+                        pa.array([epoch] * one.rows, pa.int64()),
+                        pa.array([slot] * one.rows, pa.int32()),
+                    ]
+                    columns = [*where, *file.rows(one, schema).columns]
+                    parts.append(pa.RecordBatch.from_arrays(columns, schema=whole))
+        return pa.Table.from_batches(parts, whole)
+
+
+def open_log(path: str) -> Log:
+    """The log in a folder: that of a query, of several, or a checkpoint that has one."""
+    root = local_path(path)
+    for folder in _below(Folder(root), 3):
+        found = _last(folder)
+        if found is not None:
+            return Log(folder, found)
+    raise LogError(
+        f"there is no log in {root}; give the folder that log= named, or the checkpoint of"
+        " windjoin.spark.start"
+    )
+
+
+def _below(folder: Folder, depth: int) -> Iterator[Folder]:
+    yield folder
+    if depth:
+        for name in folder.names():
+            if not name.isdigit():
+                yield from _below(Folder(folder.path(name)), depth - 1)
+
+
+def _last(folder: Folder) -> Manifest | None:
+    for epoch in sorted((int(name) for name in folder.names() if name.isdigit()), reverse=True):
+        for run in folder.names(f"{epoch:010d}"):
+            if folder.has(f"{epoch:010d}/{run}/{NAME}"):
+                return read_manifest(folder, epoch, run)
+    return None
+
+
+def schema_from(text: str) -> pa.Schema:
+    """The schema again."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

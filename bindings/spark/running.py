@@ -1,0 +1,244 @@
+"""`start`: a continuous join driven epoch by epoch, with slots that may change while it runs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from windjoin.epochs.deciding import Router, decide, loads_of
+from windjoin.epochs.job import Job
+from windjoin.epochs.manifest import Manifest, epoch_folder
+from windjoin.epochs.planning import check_slots
+from windjoin.epochs.running import of_query
+from windjoin.epochs.storage import local_path
+from windjoin.errors import QueryError
+from windjoin.query import Query
+from windjoin.spark.frames import SEGMENT_TYPE
+from windjoin.spark.history import as_page
+from windjoin.spark.meter import is_classic
+from windjoin.spark.stages import QUERY, ProbeOne, WriteOne
+from windjoin.spark.streaming import (
+    FOLDER,
+    Streaming,
+    at_slots,
+    packed,
+    planned_stream,
+    remember,
+    task,
+)
+
+Sink = str | Callable[[Any, int], None]
+SINKS = ("parquet", "noop")
+KEPT = 4096  # epochs that `Run.history` remembers
+log = logging.getLogger("windjoin.spark")
+
+
+def start(
+    query: Query,
+    frames: Mapping[str, Any],
+    *,
+    checkpoint: str,
+    lateness: Any = 0,
+    sink: Sink = "parquet",
+    path: str | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    slots: int | None = None,
+    strategy: str = "auto",
+    segment: Any = None,
+    idle: Any = None,
+    rejected: str | None = None,
+    adaptive: bool = True,
+    name: str | None = None,
+) -> Run:
+    """Join streaming DataFrames into a sink, epoch by epoch, until it is stopped.
+
+    ``checkpoint``: a folder that driver and executors see under the same path; what the sources
+    have read and the log of the window lie in it.
+    ``sink``: ``"parquet"`` writes files to ``path``, each once, whatever is done again; ``"noop"``
+    throws results away; a function of (DataFrame, epoch) does with them what it likes, and may get
+    those of an epoch again after a crash.
+    ``trigger``: that of Spark, as a dictionary: ``{"availableNow": True}``, ``{"processingTime":
+    "5 seconds"}``; as soon as possible if not given.
+    ``adaptive``: whether owners change with what the slots are measured to do.
+    Other options are those of `stream`.  Not for Spark Connect: use `stream` there.
+    """
+    where = None if path is None else local_path(path)
+    _check_sink(sink, where)
+    planned = planned_stream(
+        query, frames, lateness=lateness, slots=slots, strategy=strategy, segment=segment,
+        idle=idle, rejected=rejected, log=os.path.join(local_path(checkpoint), FOLDER),
+    )  # fmt: skip
+    if not is_classic(planned.spark):
+        raise QueryError(
+            "windjoin.spark.start drives epochs from a classic session; under Spark Connect use"
+            " windjoin.spark.stream"
+        )
+    remember(query, planned)
+    run = Run(planned, sink, where, adaptive)
+    run.begin(checkpoint, dict(trigger or {}), name)
+    return run
+
+
+def _check_sink(sink: Any, path: str | None) -> None:
+    if not callable(sink) and sink not in SINKS:
+        raise QueryError(
+            f"sink={sink!r}: give 'parquet', 'noop' or a function of (DataFrame, epoch)"
+        )
+    if (sink == "parquet") != (path is not None):
+        raise QueryError(
+            'sink="parquet" needs path=, the folder of its files'
+            if path is None
+            else f"path={path!r} is for sink='parquet'; a function knows where results go"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EpochDone:
+    """What an epoch did."""
+
+    epoch: int
+    seconds: float
+    rows: int
+    results: int
+    slots: tuple[dict[str, Any], ...]  # what each was measured to do
+
+
+class Run:
+    """A continuous join that runs; made by `start`."""
+
+    def __init__(self, planned: Streaming, sink: Sink, path: str | None, adaptive: bool) -> None:
+        self.job: Job = planned.job  # its root becomes that of the query
+        self.history: deque[EpochDone] = deque(maxlen=KEPT)
+        self.query: Any = None  # Spark's
+        self._planned, self._sink, self._path = planned, sink, path
+        self._slots = planned.job.slots
+        self._router: Router | None = None
+        self._adaptive = adaptive
+        self._lock = threading.Lock()
+        self._manifest: Manifest | None = None
+        self._run = uuid4().hex
+
+    # -- what users call -------------------------------------------------------------------------
+
+    @property
+    def hosts(self) -> list[dict[str, Any]]:
+        """The slots, with what each was measured to do in the last epoch."""
+        with self._lock:
+            last = self.history[-1] if self.history else None
+            told = {} if last is None else {one["slot"]: one for one in last.slots}
+            return [{"slot": slot, **told.get(slot, {})} for slot in range(self._slots)]
+
+    def status(self) -> dict[str, Any]:
+        """Counts of all epochs so far, watermarks, and the last epoch."""
+        with self._lock:
+            last, manifest = (self.history[-1] if self.history else None), self._manifest
+        own = self.query.exception() if self.query is not None else None
+        names = self.job.plan.query.names
+        marks = () if manifest is None else manifest.watermarks
+        return {
+            "active": self.query is not None and bool(self.query.isActive),
+            "epoch": None if last is None else last.epoch,
+            "slots": self._slots,
+            "strategy": self.job.units.kind,
+            "streams": {} if manifest is None else manifest.totals,
+            "watermarks": dict(zip(names, marks, strict=False)),
+            "rows": 0 if last is None else last.rows,
+            "results": 0 if last is None else last.results,
+            "seconds": 0.0 if last is None else last.seconds,
+            "window_epochs": 0 if manifest is None else len(manifest.window),
+            "log_bytes": 0 if manifest is None else sum(e.bytes for e in manifest.window),
+            "exception": None if own is None else str(own),
+        }
+
+    def add_slots(self, count: int = 1) -> int:
+        """Have more slots from the next epoch on, or fewer with a negative number; how many.
+
+        No file moves: other slots read what the log has.
+        """
+        with self._lock:
+            self._slots = check_slots(self._slots + count)
+            return self._slots
+
+    def report(self, path: str) -> None:
+        """Write a page about the slots over time."""
+        with self._lock:
+            done = list(self.history)
+        Path(path).write_text(as_page(self.job, done, self.status()), encoding="utf-8")
+
+    def stop(self) -> None:
+        """Stop after what is being done; a later `start` with the same checkpoint goes on."""
+        self.query.stop()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended, and raise what ended it; False if ``timeout`` came before."""
+        if timeout is None:
+            self.query.awaitTermination()
+            return True
+        return bool(self.query.awaitTermination(timeout))
+
+    # -- an epoch --------------------------------------------------------------------------------
+
+    def begin(self, checkpoint: str, trigger: dict[str, Any], name: str | None) -> None:
+        """Have Spark call `_epoch` for each of its micro-batches."""
+        segments = packed(self._planned, self._run)
+        writer = segments.writeStream.option("checkpointLocation", checkpoint)
+        if name is not None:
+            writer = writer.queryName(name)
+        if trigger:
+            writer = writer.trigger(**trigger)
+        self.query = writer.foreachBatch(self._epoch).start()
+
+    def _epoch(self, segments: Any, epoch: int) -> None:
+        began = time.perf_counter()
+        spark = segments.sparkSession
+        job = of_query(self._planned.job, spark.sparkContext.getLocalProperty(QUERY))
+        with self._lock:
+            self.job, slots = job, self._slots
+        manifest = decide(job, epoch, self._run, router=self._router, slots=slots, adopt=True)
+        arrived = at_slots(segments, manifest.slots)
+        for stage in range(manifest.stages - 1):
+            probe = ProbeOne(job, epoch, manifest.run, stage)
+            onward = arrived.mapInArrow(task(probe), SEGMENT_TYPE)
+            arrived = at_slots(onward, manifest.slots)
+        self._carry_out(job, manifest, arrived)
+        self._remember(job, manifest, time.perf_counter() - began)
+
+    def _carry_out(self, job: Job, manifest: Manifest, arrived: Any) -> None:
+        if self._path is not None:
+            work = WriteOne(job, manifest.epoch, manifest.run, self._path)
+            arrived.mapInArrow(task(work), "results long").collect()
+            return
+        probe = ProbeOne(job, manifest.epoch, manifest.run, manifest.stages - 1)
+        results = arrived.mapInArrow(task(probe), self._planned.kind)
+        if callable(self._sink):
+            self._sink(results, manifest.epoch)
+            if not _whole(job, manifest):  # the sink did not take all
+                results.write.format("noop").mode("overwrite").save()
+            return
+        results.write.format("noop").mode("overwrite").save()
+
+    def _remember(self, job: Job, manifest: Manifest, seconds: float) -> None:
+        told = loads_of(job.log, manifest)
+        rows, results = (sum(one[name] for one in told) for name in ("rows", "results"))
+        done = EpochDone(manifest.epoch, seconds, rows, results, told)
+        with self._lock:
+            self.history.append(done)
+            self._manifest = manifest
+        for one in told:
+            log.info(
+                "epoch %d, slot %d: %d rows, %d results, %.3f CPU seconds, %s",
+                manifest.epoch, one["slot"], one["rows"], one["results"], one["cpu"], one["how"],
+            )  # fmt: skip
+
+
+def _whole(job: Job, manifest: Manifest) -> bool:
+    folder = epoch_folder(manifest.epoch, manifest.run)
+    return all(job.log.has(f"{folder}/{slot}") for slot in range(manifest.slots))

@@ -1,0 +1,94 @@
+"""Continuous joins driven epoch by epoch, against the same query in one process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import windjoin as wj
+import windjoin.spark as wjs
+
+from tests.spark import MARKS
+from tests.spark.queries import chain, rows_of, table
+from tests.spark.test_stream import Sources
+
+pytestmark = MARKS
+NOW = {"availableNow": True}
+
+
+@pytest.fixture
+def sources(spark: Any, tmp_path: Path) -> Sources:
+    tables = {name: table(seed, 240, ordered=True) for seed, name in enumerate("abc")}
+    return Sources(spark, tmp_path, tables)
+
+
+def test_start_writes_each_result_once(spark: Any, tmp_path: Path, sources: Sources) -> None:
+    query = chain()
+    out, checkpoint = str(tmp_path / "out"), str(tmp_path / "checkpoint")
+    for epoch in range(6):
+        sources.add(epoch, epoch / 6, (epoch + 1) / 6)
+    options = {"lateness": 400, "path": out, "checkpoint": checkpoint, "trigger": NOW}
+    run = wjs.start(query, sources.frames(), slots=2, **options)
+    run.add_slots(1)
+    assert run.await_termination(300)
+    run.stop()
+    assert rows_of(spark.read.parquet(out)) == rows_of(query.run(sources.tables))
+    status = run.status()
+    assert (status["epoch"], status["slots"], status["exception"]) == (5, 3, None)
+    assert status["streams"]["a"]["rows"] == 200
+    assert [host["slot"] for host in run.hosts] == [0, 1, 2]
+    assert sum(done.results for done in run.history) == len(spark.read.parquet(out).collect())
+    run.report(str(tmp_path / "run.html"))
+    assert "slot 2" in (tmp_path / "run.html").read_text()
+    told = wjs.explain(query)
+    assert "strategy: groups" in told
+    assert "last epoch: 5, 3 slots" in told
+    held = wjs.read_log(checkpoint)
+    assert held.where("stream = 'a'").count() > 0
+    kept = wjs.read_log(checkpoint, "a")
+    assert {"epoch", "slot", "ts", "k"} <= set(kept.columns)
+    assert 0 < kept.count() <= 240
+    with pytest.raises(wj.LogError, match=r"stream 'd' is not in the log in"):
+        wjs.read_log(checkpoint, "d")
+
+
+def test_start_hands_epochs_to_a_function(spark: Any, tmp_path: Path, sources: Sources) -> None:
+    query = chain()
+    found: dict[int, Counter[Any]] = {}
+
+    def sink(frame: Any, epoch: int) -> None:
+        if epoch == 1:
+            frame.limit(1).count()  # not all slots are asked for
+        found[epoch] = rows_of(frame)
+
+    for epoch in range(3):
+        sources.add(epoch, epoch / 3, (epoch + 1) / 3)
+    options = {"checkpoint": str(tmp_path / "checkpoint"), "trigger": NOW, "lateness": 400}
+    wjs.start(query, sources.frames(), sink=sink, slots=2, **options).await_termination()
+    assert sum(found.values(), Counter()) == rows_of(query.run(sources.tables))
+
+
+def test_start_ends_with_the_error_of_a_task(spark: Any, tmp_path: Path, sources: Sources) -> None:
+    def sink(frame: Any, epoch: int) -> None:
+        raise ValueError("no more of this")
+
+    sources.add(0, 0, 1)
+    run = wjs.start(
+        chain(), sources.frames(), sink=sink, checkpoint=str(tmp_path / "checkpoint"), trigger=NOW
+    )
+    with pytest.raises(Exception, match="no more of this"):
+        run.await_termination()
+    assert "no more of this" in run.status()["exception"]
+
+
+def test_start_refuses_sinks_it_does_not_know(tmp_path: Path) -> None:
+    with pytest.raises(wj.QueryError, match="give 'parquet', 'noop' or a function"):
+        wjs.start(chain(), {}, checkpoint=str(tmp_path), sink="csv")
+    with pytest.raises(wj.QueryError, match="needs path=, the folder of its files"):
+        wjs.start(chain(), {}, checkpoint=str(tmp_path))
+    with pytest.raises(wj.QueryError, match="a function knows where results go"):
+        wjs.start(chain(), {}, checkpoint=str(tmp_path), sink="noop", path="x")
+    with pytest.raises(wj.LogError, match="there is no log in"):
+        wjs.read_log(str(tmp_path))
