@@ -1,5 +1,9 @@
 """Exact windowed joins of any number of streams on any predicate, on Arrow data."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from windjoin.errors import (
     ClusterError,
     DataError,
@@ -15,7 +19,7 @@ from windjoin.errors import (
     StateError,
     WindjoinError,
 )
-from windjoin.expressions import udf
+from windjoin.expressions import Expression, udf
 from windjoin.fragments import Fragment, Site
 from windjoin.methods import coalesce, greatest, least
 from windjoin.planner import Plan, plan
@@ -39,9 +43,13 @@ from windjoin.streams import Stream, stream
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from windjoin.session import Session
+
 __all__ = [
     "ClusterError",
     "DataError",
+    "Expression",
     "Fragment",
     "FunctionError",
     "HeldBackWarning",
@@ -53,6 +61,7 @@ __all__ = [
     "Query",
     "QueryError",
     "SchemaError",
+    "Session",
     "SessionError",
     "Site",
     "StateError",
@@ -79,3 +88,15 @@ __all__ = [
     "stream",
     "udf",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Session":  # brings the kernels with it, which many programs need only later
+        from windjoin.session import Session
+
+        return Session
+    raise AttributeError(f"module 'windjoin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

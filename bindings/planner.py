@@ -93,6 +93,17 @@ class Plan:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from windjoin.notebook import table
+
+        rows = [
+            (name, hop.stream, hop.index, f"{hop.asked:.3g}", f"{hop.kept:.3g}", f"{hop.cost:.3g}")
+            for name, hops in self.best.hops.items()
+            for hop in hops
+        ]
+        names = ("rows of", "probe", "through", "asked per s", "kept per s", "CPU s per s")
+        return f"<p>{str(self).splitlines()[0]}</p>{table(names, rows)}"
+
 
 def plan(
     query: Query,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from windjoin.conjunctions import conjuncts
 from windjoin.errors import QueryError, hint, quoted
@@ -20,6 +20,7 @@ from windjoin.expressions import (
     Udf,
     Unary,
 )
+from windjoin.notebook import Explanation, query_html
 from windjoin.processor import check_isa
 from windjoin.runs import Runs
 from windjoin.streams import Stream
@@ -219,7 +220,13 @@ class Query:
         check_batch_rows(batch_rows)
         return AsyncIteration(self.open(**options), sources, batch_rows)
 
-    def explain(self, format: Literal["text", "json"] = "text") -> Any:
+    @overload
+    def explain(self, format: Literal["text"] = "text") -> Explanation: ...
+
+    @overload
+    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+
+    def explain(self, format: Literal["text", "json"] = "text") -> Explanation | dict[str, Any]:
         """The plan and why: streams, windows, order of probing, index per step, filters.
 
         After a `run`: with the rows measured at each step beside those expected.  As text, or
@@ -253,7 +260,10 @@ class Query:
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
         data = as_data(self, self.runs.last())
-        return data if format == "json" else as_text(data)
+        return data if format == "json" else Explanation(as_text(data), data)
+
+    def _repr_html_(self) -> str:
+        return query_html(self)
 
     @property
     def metrics(self) -> dict[str, Any]:

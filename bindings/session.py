@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
 from windjoin.late import LateRows, OnLate
 from windjoin.layout import empty_table
+from windjoin.notebook import Explanation, metrics_html, query_html
 from windjoin.output import Fetch
 from windjoin.own_times import END
 from windjoin.payload import Payload, gather_all
@@ -564,7 +565,13 @@ class Session(Door):
         """Counters since the session was opened, in all and per stream."""
         return self._metrics() if self._final is None else self._final
 
-    def explain(self, format: Literal["text", "json"] = "text") -> Any:
+    @overload
+    def explain(self, format: Literal["text"] = "text") -> Explanation: ...
+
+    @overload
+    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+
+    def explain(self, format: Literal["text", "json"] = "text") -> Explanation | dict[str, Any]:
         """The plan: for rows of every stream, the order in which they probe the other windows."""
         data = as_data(self.query, None)
         if self._live is not None:
@@ -587,7 +594,16 @@ class Session(Door):
                 stream["in_blocks"] = self._live.in_blocks(number)
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
-        return data if format == "json" else as_text(data)
+        return data if format == "json" else Explanation(as_text(data), data)
+
+    def _repr_html_(self) -> str:
+        return query_html(self.query) + metrics_html(self.metrics)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a session does not pickle: it has windows and indexes of this process;"
+            ' save it with session.save("folder") and go on with windjoin.restore(query, "folder")'
+        )
 
     def _is_idle(self, number: int) -> bool:
         silence = None if self._live is None else self._live.silence
