@@ -40,6 +40,7 @@ from windjoin.similarity import (
 )
 from windjoin.state import restore
 from windjoin.streams import Stream, stream
+from windjoin.tuning import Tuning
 
 __version__ = "0.1.0"
 
@@ -66,6 +67,7 @@ __all__ = [
     "Site",
     "StateError",
     "Stream",
+    "Tuning",
     "WindjoinError",
     "coalesce",
     "containment",

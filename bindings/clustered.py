@@ -10,11 +10,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from windjoin.binding import BoundQuery
-from windjoin.diffusion.cluster import FOREVER, Cluster, Room
+from windjoin.diffusion.cluster import FOREVER, ROW_NUMBER, Bounds, Cluster, Room
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.load import Host
 from windjoin.errors import ClusterError, QueryError, WindjoinError
@@ -35,6 +35,7 @@ from windjoin.kernels.window import LONG_AGO
 from windjoin.pyx.base.column import time_order
 from windjoin.pyx.base.crew import surely
 from windjoin.strategies import Hosts, check_hosts, routing
+from windjoin.tuning import as_tuning
 from windjoin.watermarks import length_ticks
 
 
@@ -87,7 +88,18 @@ class ClusterJoin(Intake):
                 self._groups if self.routing.key is not None else None,
                 8 * (1 + max(len(s.columns) + len(s.keys) for s in spec.streams)),
             )
-            self.cluster = Cluster(self.routing.router, self.routing.clock, room, ordered=ordered)
+            self.cluster = Cluster(
+                self.routing.router,
+                self.routing.clock,
+                room,
+                ordered=ordered,
+                bounds=Bounds(
+                    hosts.tuning.in_flight,
+                    hosts.tuning.smoothing,
+                    hosts.tuning.bandwidth,
+                    hosts.tuning.memory,
+                ),
+            )
 
     def _groups(self, stream: int, rows: I64) -> I64:
         key = self.routing.key
@@ -235,6 +247,10 @@ class ClusterJoin(Intake):
 
     # -- looking -------------------------------------------------------------------------------
 
+    def hosts(self) -> list[dict[str, Any]]:
+        """What each host did and holds, and its load as measured last."""
+        return hosts_as_data(self.cluster)
+
     @property
     def results(self) -> int:
         """Results so far."""
@@ -307,11 +323,56 @@ class ClusterJoin(Intake):
         }
 
 
-def asked_hosts(bound: BoundQuery, hosts: Any, strategy: Any, segment: Any) -> Hosts | None:
-    """What was asked of ``hosts=``, ``strategy=`` and ``segment=``; None: no hosts."""
+class Asked(Protocol):
+    """Options of a run or a session that say how hosts share it."""
+
+    @property
+    def hosts(self) -> Any: ...
+    @property
+    def strategy(self) -> Any: ...
+    @property
+    def segment(self) -> Any: ...
+    @property
+    def weights(self) -> Any: ...
+    @property
+    def tuning(self) -> Any: ...
+
+
+def hosts_as_data(cluster: Cluster) -> list[dict[str, Any]]:
+    """What each host did and holds, and how loaded it was measured to be: plain data."""
+    book = cluster.router.book
+    there = set(book.numbers)
+    found = []
+    for number, tally, compared in cluster.tallies():
+        worker = cluster.workers.get(number)
+        held = 0 if worker is None else sum(map(len, worker.shelves))
+        found.append(
+            {
+                "host": number,
+                "rows": tally.rows_in,
+                "results": tally.results,
+                "comparisons": sum(compared),
+                "cpu_seconds": tally.cpu,
+                "busy_seconds": tally.busy,
+                "bytes": held * cluster.room.row_bytes,
+                "bytes_sent": tally.sent * ROW_NUMBER,
+                "load": book.reported(number) if number in there and worker else 0.0,
+                "pace": cluster.meter.pace(number),
+            }
+        )
+    return found
+
+
+def asked_hosts(bound: BoundQuery, asked: Asked) -> Hosts | None:
+    """What was asked of ``hosts=``, ``strategy=`` and so on; None: no hosts."""
+    hosts, strategy, segment = asked.hosts, asked.strategy, asked.segment
     if hosts is None:
-        if strategy != "auto" or segment is not None:
-            option = f"strategy={strategy!r}" if strategy != "auto" else f"segment={segment!r}"
+        given = {"segment": segment, "weights": asked.weights, "tuning": asked.tuning}
+        options = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        if strategy != "auto":
+            options.insert(0, f"strategy={strategy!r}")
+        if options:
+            option = options[0]
             raise QueryError(f"{option} needs hosts=, the number of hosts that share the work")
         return None
     if bound.query.nearest is not None:
@@ -321,7 +382,8 @@ def asked_hosts(bound: BoundQuery, hosts: Any, strategy: Any, segment: Any) -> H
         ticks = length_ticks("segment", bound.clock, segment, bound.integer_times)
         if ticks == 0:
             raise QueryError(f"segment={segment!r} is shorter than the unit of the times")
-    return Hosts(check_hosts(hosts, strategy), strategy, ticks)
+    tuning = as_tuning(asked.tuning, asked.weights)
+    return Hosts(check_hosts(hosts, strategy), strategy, ticks, tuning)
 
 
 def join_on_hosts(

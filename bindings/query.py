@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from windjoin.late import OnLate
     from windjoin.progress import ProgressOption
     from windjoin.session import Session
+    from windjoin.tuning import Tuning
 
 Closed = Literal["both", "right"]
 MOST_STREAMS = 16
@@ -71,6 +72,8 @@ class Query:
         segment: Any = None,
         progress: ProgressOption = False,
         ordered: bool = False,
+        weights: Sequence[float] | None = None,
+        tuning: Tuning | None = None,
     ) -> pa.Table:
         """Join whole tables in this process.
 
@@ -81,6 +84,8 @@ class Query:
         ``strategy`` says: "auto", "atr", "ctr", "psp", "groups" or "single"; to compare with, also
         "atr-fixed", "ctr-random", and "random", which loses results and says how many.
         ``segment``: the length of time that is routed as one; by default what suits.
+        ``weights``: of (processor, memory, network) in a host's load, which is measured.
+        ``tuning``: more that hosts can be told; see `Tuning`.
         ``progress``: a bar, or a function of (done, in all).
         ``ordered``: results by their time, then by their members (time, row) stream by stream.
 
@@ -96,7 +101,7 @@ class Query:
         """
         from windjoin.run import Options, run
 
-        options = Options(threads, hosts, strategy, segment, progress, ordered)
+        options = Options(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
         table, done = run(self, tables, options)
         self.runs.add(done)
         return table
@@ -111,6 +116,8 @@ class Query:
         segment: Any = None,
         progress: ProgressOption = False,
         ordered: bool = False,
+        weights: Sequence[float] | None = None,
+        tuning: Tuning | None = None,
     ) -> dict[str, I64]:
         """Row numbers of the members of every result, and no payload; arguments as in `run`.
 
@@ -122,7 +129,7 @@ class Query:
         """
         from windjoin.run import Options, indices
 
-        options = Options(threads, hosts, strategy, segment, progress, ordered)
+        options = Options(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
         rows, done = indices(self, tables, options)
         self.runs.add(done)
         return rows
@@ -141,6 +148,8 @@ class Query:
         on_late: OnLate = "warn",
         idle: Any = None,
         clock: Callable[[], float] = monotonic,
+        weights: Sequence[float] | None = None,
+        tuning: Tuning | None = None,
     ) -> Session:
         """A continuous join: push rows as they come, get the results they complete.
 
@@ -148,8 +157,9 @@ class Query:
         ``lateness``: how far behind the newest row of its stream a row may be.
         ``rows_only``: results are arrival numbers (0, 1, ... per stream); no payload is kept.
         ``keep_rejected``: rejected rows of each stream that are kept to be looked at.
-        ``hosts``, ``strategy``, ``segment``: as in `run`.  A result then leaves when all streams
-        have come past the end of its segment; `Session.close` returns what is left.
+        ``hosts``, ``strategy``, ``segment``, ``weights``, ``tuning``: as in `run`.  A result then
+        leaves when all streams have come past the end of its segment; `Session.close` returns
+        what is left.
         ``ordered``: with ``hosts``, results by their time, then by the row that completes them.
         ``on_late``: late rows are counted and kept in `Session.rejected`; "warn" tells of the first
         of every stream, with the ``lateness`` that would have kept it, "keep" says nothing, and
@@ -172,6 +182,8 @@ class Query:
             on_late=on_late,
             idle=idle,
             clock=clock,
+            weights=weights,
+            tuning=tuning,
         )
         return Session(self, schemas, options)
 

@@ -16,7 +16,7 @@ from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels import batch
 from windjoin.kernels.scores import Scores
-from windjoin.kernels.spec import I64
+from windjoin.kernels.spec import I64, Rows
 from windjoin.kinds import INT64_MAX
 from windjoin.output import table_fetch
 from windjoin.progress import ProgressOption, progress_bar
@@ -74,6 +74,8 @@ class Options:
     segment: Any = None
     progress: ProgressOption = False
     ordered: bool = False
+    weights: Any = None
+    tuning: Any = None
 
 
 def run(query: Query, tables: Mapping[str, Any], options: Options) -> tuple[pa.Table, BatchRun]:
@@ -115,7 +117,7 @@ def _join(
 ) -> tuple[list[I64], BatchRun, Scores]:
     whole, before = _bound(query, {name: table.schema for name, table in tables.items()})
     bound = whole if scored else whole.without_scores()
-    hosts = asked_hosts(bound, options.hosts, options.strategy, options.segment)
+    hosts = asked_hosts(bound, options)
     data = list(tables.values())
     total = max(table.num_rows for table in data)
     threads = threads_for(options.threads, total)
@@ -136,6 +138,8 @@ def _join(
             rows, found, scores, cluster = join_on_hosts(spec, streams, hosts, report)
     if options.ordered:
         rows = _by_time(prepared, rows)
+    elif hosts is not None and hosts.count > 1:  # who finds a result depends on measured loads
+        rows = _by_members([one.rows for one in prepared], rows)
     rejected = {
         name: np.empty(0, np.int64) if one.null_time is None else np.flatnonzero(one.null_time)
         for name, one in zip(query.names, prepared, strict=True)
@@ -172,6 +176,12 @@ def _by_time(prepared: list[Prepared], rows: list[I64]) -> list[I64]:
         np.maximum(latest, taken(time, members), out=latest)
     keys = [_places(time, members) for time, members in zip(times, rows, strict=True)]
     order = sorting_by([*reversed(_as_few(keys, list(map(len, times)))), latest])
+    return [taken(members, order) for members in rows]
+
+
+def _by_members(streams: list[Rows], rows: list[I64]) -> list[I64]:
+    """Results by the row of the first stream, then of the second, and so on."""
+    order = sorting_by([*reversed(_as_few(rows, list(map(len, streams))))])
     return [taken(members, order) for members in rows]
 
 

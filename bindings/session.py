@@ -72,6 +72,8 @@ class Options:
     on_late: OnLate = "warn"
     idle: Any = None
     clock: Callable[[], float] = monotonic
+    weights: Any = None
+    tuning: Any = None
 
 
 class Session(Door):
@@ -145,7 +147,7 @@ class Session(Door):
         self._rejected = {
             name: Rejected(bound.schemas[name], asked.keep_rejected) for name in self.query.names
         }
-        hosts = asked_hosts(bound, asked.hosts, asked.strategy, asked.segment)
+        hosts = asked_hosts(bound, asked)
         spec = bound.spec_with(self._fetch)
         silence = None
         if any(self._idle):
@@ -618,7 +620,9 @@ class Session(Door):
         }
         total["results"] = self._live.results if self._live is not None else 0
         hosts = self._live.report() if self._live is not None else None
-        cluster = {} if hosts is None else {"cluster": hosts}
+        cluster: dict[str, Any] = {}
+        if self._live is not None and hosts is not None:
+            cluster = {"cluster": hosts, "hosts": self._live.hosts()}
         return {**total, "state_bytes": self.state_bytes, **cluster, "streams": streams}
 
     def _stream_metrics(self, name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from windjoin.kernels.order import best_order
 from windjoin.kernels.pairwise import common_key, pair_shares
 from windjoin.kernels.spec import JoinSpec
 from windjoin.kinds import INT64_MAX
+from windjoin.tuning import Tuning
 
 MOST_SEGMENTS = 4096  # in a window
 LEAST_EPOCHS, MOST_EPOCHS = 8, 512  # of a batch; the least for each host
@@ -31,6 +32,7 @@ LONGEST_MS = 100_000.0  # what the longest window counts as: only rate times win
 PATIENT = 1e12
 GROUPS_PER_HOST = 32
 ALIKE = 0.2  # shares of the input that differ by less: then the strategy that exchanges least
+UNTUNED = Tuning()
 RING_SEGMENTS = 4  # in a slice of the ring, at least
 
 
@@ -41,6 +43,7 @@ class Hosts:
     count: int
     strategy: str = "auto"
     segment: int | None = None
+    tuning: Tuning = UNTUNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,9 @@ def routing(
             options["copies"] = int(best.parameters["copies"])
     if strategy == "psp":
         options["centred"] = True
+    count = hosts.tuning.group_count or GROUPS_PER_HOST * hosts.count
     if strategy == "groups":
-        options["group_count"] = GROUPS_PER_HOST * hosts.count
+        options["group_count"] = count
         if key is None:
             raise QueryError(
                 "strategy='groups' sends rows to hosts by a key, but no equality ties all streams"
@@ -97,8 +101,12 @@ def routing(
     if hosts.segment is not None:
         length = _asked_segment(hosts.segment, clock)
     length = min(length, 4 << LONGEST_WINDOW)
+    if strategy in ("atr", "ctr", "psp", "groups"):
+        options["adapt"] = hosts.tuning.adapt
+    options |= hosts.tuning.options(strategy, [stream.name for stream in spec.streams])
+    options["weights"] = hosts.tuning.load_weights()
     router = make(strategy, profiles, hosts.count, segment_length=length, **options)
-    return Routing(router, clock, reasons, key, GROUPS_PER_HOST * hosts.count)
+    return Routing(router, clock, reasons, key, count)
 
 
 def _epochs_worth(spec: JoinSpec, statistics: kernel_statistics.Statistics, hosts: Hosts) -> int:

@@ -41,9 +41,11 @@ class AdaptiveRouter(Router):
         *,
         rates: Sequence[float] | None = None,
         throughput: float | None = None,
+        since: int | None = None,
+        now: float | None = None,
     ) -> None:
         """Take measurements; with ``adapt``, follow them."""
-        super().report(loads, rates=rates, throughput=throughput)
+        super().report(loads, rates=rates, throughput=throughput, since=since, now=now)
         if not self.adapt:
             return
         self._follow(rates)

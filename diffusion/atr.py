@@ -73,11 +73,15 @@ class ATR(AdaptiveRouter):
         segment_length: int,
         weights: Weights | None = None,
         master: int | None = None,
+        order: str = "master",
         adapt: bool = True,
     ) -> None:
         super().__init__(
             profiles, hosts, segment_length=segment_length, weights=weights, adapt=adapt
         )
+        if order not in ("master", "selectivity"):
+            raise RoutingError(f"order is {order!r}; it must be 'master' or 'selectivity'")
+        self.order = order
         self.master = self.best_master() if master is None else self._checked(master)
         self._table = TaskTable(len(self.profiles), Part)
         self.mark = 0
@@ -123,6 +127,7 @@ class ATR(AdaptiveRouter):
 
     def _follow(self, rates: Sequence[float] | None) -> None:
         """The stream with the least overhead becomes master."""
+        self._order_of.clear()
         best = self.best_master()
         if self.overhead(best) < KEEP_MASTER * self.overhead(self.master):
             self.switch_master(best)
@@ -145,7 +150,7 @@ class ATR(AdaptiveRouter):
         return (self._answers.get(segment) or self._answer(segment))[0]
 
     def path(self, segment: Segment) -> Path:
-        """One hop: wherever the row is stored, over all other streams, the master first.
+        """One hop: wherever the row is stored, over all other streams, in the order asked for.
 
         A follower's row visits many hosts.  Of the master each holds its own segments only, of the
         other followers all hold the same: probing those first would do the same work at every host.
@@ -155,9 +160,15 @@ class ATR(AdaptiveRouter):
         order = self._order_of.get(way)
         if order is None:
             others = self._others(segment.stream)
-            order = tuple(sorted(others, key=lambda stream: stream != self.master))
+            order = tuple(sorted(others, key=lambda other: self._rank(segment.stream, other)))
             self._order_of[way] = order
         return Path((Hop(order, hosts, {}, placement.parts),))
+
+    def _rank(self, stream: int, other: int) -> tuple[float, int]:
+        """By what others are probed: the master first, or (as published) by selectivity."""
+        if self.order == "master":
+            return float(other != self.master), other
+        return self.profiles[stream].selectivity_with(other), other
 
     def _answer(self, segment: Segment) -> tuple[Placement, tuple[int, ...]]:
         """The placement and its hosts, for the first time."""
@@ -298,13 +309,13 @@ class ATR(AdaptiveRouter):
         self._mark_free_from[mark] = max(self._mark_free_from.get(mark, NEVER), free_from)
 
     def _assign(self, low: Sequence[int], high: Sequence[int]) -> int:
-        """The least loaded host gets the work of a box."""
-        host = self.book.least_loaded(1)[0]
+        """The host that is least loaded once it has the work of a box gets it."""
         rows = n_bytes = 0
         for profile, first, last in zip(self.profiles, low, high, strict=True):
             expected = int(min(profile.rate * (last - first), MOST_ROWS))
             rows += expected
             n_bytes += expected * profile.row_bytes
+        host = self.book.least_with(rows=rows + 1, bytes=n_bytes)
         self.book.assign([host], rows=rows + 1, bytes=n_bytes, due=low[self.master])
         return host
 

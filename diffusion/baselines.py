@@ -190,6 +190,7 @@ class FixedATR(ATR):
         segment_length: int,
         weights: Weights | None = None,
         master: int = 0,
+        order: str = "master",
     ) -> None:
         super().__init__(
             profiles,
@@ -197,6 +198,7 @@ class FixedATR(ATR):
             segment_length=segment_length,
             weights=weights,
             master=master,
+            order=order,
             adapt=False,
         )
 

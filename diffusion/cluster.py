@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.fusion import Fused, Fusion
-from windjoin.diffusion.load import Host, Usage
+from windjoin.diffusion.load import Host
+from windjoin.diffusion.meter import Meter, Reading
 from windjoin.diffusion.pending import Pending
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import DEFAULT_MARKS, Hop, Move, Part, Router
@@ -39,6 +41,8 @@ from windjoin.pyx.base.pieces import joined, taken
 EPOCHS_IN_FLIGHT = 4  # at least, and so many per host: the work of one may be all one host's
 EPOCHS_PER_HOST = 2
 EPOCHS_PER_REPORT = 16
+REPORT_SECONDS = 0.02  # or so much time: hosts that are slow are soon known to be
+ROW_NUMBER = 8  # bytes
 FOREVER = 2**64  # after every time: no row will come at all
 ARRIVAL_BITS = 48  # an arrival is the stream's number and the row's
 
@@ -55,13 +59,31 @@ class Room:
     row_bytes: int = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What hosts may do at a time, and what each of them has; None: what suits, or is measured."""
+
+    in_flight: int | None = None  # epochs
+    smoothing: float = 0.0  # seconds between two reports to the router
+    bandwidth: float | None = None  # bytes per second
+    memory: float | None = None  # bytes
+
+
 class Cluster:
     """A router, a host per slot, and the results of all of them.
 
     router: its windows and segment length are those of ``clock``
     """
 
-    def __init__(self, router: Router, clock: RouterClock, room: Room, *, ordered: bool) -> None:
+    def __init__(
+        self,
+        router: Router,
+        clock: RouterClock,
+        room: Room,
+        *,
+        ordered: bool,
+        bounds: Bounds | None = None,
+    ) -> None:
         self.router, self.clock, self.room = router, clock, room
         self.streams = len(router.windows)
         numbers = [host.number for host in router.book.hosts]
@@ -73,11 +95,13 @@ class Cluster:
         self._flying: deque[Ticket] = deque()
         self._fetched: list[list[I64]] = []
         self.progress: Callable[[int], object] | None = None  # called with rows routed so far
-        self._seen: dict[int, tuple[int, int]] = {}  # by host, work and bytes reported so far
+        self.bounds = bounds or Bounds()
+        self.meter = Meter(bandwidth=self.bounds.bandwidth, memory=self.bounds.memory)
         self.results = [0] * self.streams  # by the stream of the row that completed them
         self._left: list[tuple[int, Tally, list[int]]] = []
         self._routed = [0] * self.streams
         self._reported: tuple[int, list[int]] | None = None  # border, rows routed before it
+        self._reported_at = 0.0  # seconds
         self._crew = Crew()  # its threads end with it
         for number in numbers:
             self._add_worker(number)
@@ -163,7 +187,7 @@ class Cluster:
             for k, (_, rows) in enumerate(taken)
         ]
         routes = self.router.route(segments)
-        ticket = Ticket(real, real_stop)
+        ticket = Ticket(real, real_stop, border)
         ticket.left.add(1)
         self._flying.append(ticket)
         for (times, rows), route in zip(taken, routes, strict=True):
@@ -176,7 +200,8 @@ class Cluster:
         self.epochs += 1
         if self.progress is not None:
             self.progress(sum(self._routed))
-        if len(self._flying) > max(EPOCHS_IN_FLIGHT, EPOCHS_PER_HOST * len(self.workers)):
+        most = self.bounds.in_flight or max(EPOCHS_IN_FLIGHT, EPOCHS_PER_HOST * len(self.workers))
+        if len(self._flying) > most:
             self._land()
             self._forget()
 
@@ -296,30 +321,38 @@ class Cluster:
     # -- load ----------------------------------------------------------------------------------
 
     def _report(self, border: int) -> None:
-        """Tell the router what came and what hosts did, counted in rows: the same in every run."""
+        """Tell the router what came, and what hosts were measured to do for it."""
+        now = perf_counter()
         if self._reported is None:
-            self._reported = border, list(self._routed)
+            self._reported, self._reported_at = (border, list(self._routed)), now
         since, routed = self._reported
-        if border == since or self.epochs % EPOCHS_PER_REPORT:
+        passed = now - self._reported_at
+        soon = passed < REPORT_SECONDS and self.epochs % EPOCHS_PER_REPORT
+        if border == since or soon or passed < self.bounds.smoothing:
             return
-        self.drain()
-        self.leave()
-        ticks = border - since
-        loads = {
-            number: self._usage(self.workers[number], ticks)
-            for number in self.router.book.open_hosts
-        }
-        rates = [(now - then) / ticks for now, then in zip(self._routed, routed, strict=True)]
-        self.router.report(loads, rates=rates)
-        self._reported = border, list(self._routed)
+        if len(self.workers) > len(self.router.book.open_hosts):
+            self.drain()
+            self.leave()
+        ticks, book = border - since, self.router.book
+        readings = {number: self._reading(self.workers[number]) for number in book.open_hosts}
+        measured = self.meter.measure(book.hosts, readings, now=now, ticks=ticks)
+        for one in measured.values():
+            book.calibrate(one.capacity, tried=one.tried)
+        come = [new - old for new, old in zip(self._routed, routed, strict=True)]
+        rates = self.meter.rates(come, ticks, self.router.max_window)
+        loads = {number: one.usage for number, one in measured.items()}
+        done = self._flying[0].border if self._flying else border
+        self.router.report(loads, rates=rates, since=done, now=now)
+        self._reported, self._reported_at = (border, list(self._routed)), now
 
-    def _usage(self, worker: Worker, ticks: int) -> Usage:
+    def _reading(self, worker: Worker) -> Reading:
         tally, held = worker.tally, sum(map(len, worker.shelves))
-        work = tally.rows_in + tally.partials_in + tally.results + sum(worker.operator.comparisons)
-        sent = (tally.rows_in + tally.partials_in) * self.room.row_bytes
-        did, got = self._seen.get(worker.number, (0, 0))
-        self._seen[worker.number] = work, sent
-        return Usage((work - did) / ticks, held * self.room.row_bytes, (sent - got) / ticks)
+        return Reading(
+            worker.busy(),
+            tally.rows_in + tally.partials_in,
+            tally.sent * ROW_NUMBER,
+            held * self.room.row_bytes,
+        )
 
     # -- moves of state, hosts that come and go ------------------------------------------------
 
@@ -351,7 +384,7 @@ class Cluster:
         worker.leave()
         self._left.append((number, worker.tally, list(worker.operator.comparisons)))
         self.fusion.remove_host(number)
-        self._seen.pop(number, None)
+        self.meter.forget(number)
 
     def _carry_out(self, moves: Sequence[Move]) -> None:
         """All sources are read before anything reaches a target; nothing else is going on."""

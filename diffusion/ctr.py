@@ -102,7 +102,7 @@ class CTR(AdaptiveRouter):
         stream, start, stop = segment.stream, segment.start, segment.stop
         warming = self.border < self._first_border + self.max_window
         copies = max(self.copies, self.warm_up_copies) if warming else self.copies
-        self._weigh_anew()
+        self._weigh_anew(segment.rows)
         hosts = self.table.place(stream, start, stop, copies)
         answer = Placement(tuple(map(Part, hosts, repeat(start), repeat(stop))))
         self.book.assign(hosts, rows=segment.rows + 1, bytes=segment.bytes, due=stop)
@@ -120,7 +120,7 @@ class CTR(AdaptiveRouter):
                 f"the segment of stream {self.profiles[stream].name!r} that starts at {start} was "
                 "not placed, or has expired; call place() first"
             )
-        self._weigh_anew()
+        self._weigh_anew(segment.rows)
         hops = []
         found = self.table.path(stream, start, stop)
         partials = self._partials[stream][self.table.order]
@@ -217,14 +217,15 @@ class CTR(AdaptiveRouter):
         self.table.set_orders(orders, factors)
         self._partials = factors.tolist()  # by stream and order: sent to each host of a hop
 
-    def _weigh(self) -> None:
+    def _weigh(self, rows: int = 0) -> None:
+        """``rows``: of the segment that is routed, which takes slower hosts longer."""
         most = max(self.copies, self.warm_up_copies)
-        self.table.begin(self.book.loads(), self.book.open_hosts, self.crowded, most)
+        self.table.begin(self.book.loads(rows), self.book.open_hosts, self.crowded, most)
 
-    def _weigh_anew(self) -> None:
+    def _weigh_anew(self, rows: int) -> None:
         """Between the segments of a border: by old loads all of them go to the same few hosts."""
         if self.book.size <= FRESH_HOSTS:
-            self._weigh()
+            self._weigh(rows)
 
     def _placed_before(self, segment: Segment) -> Placement | None:
         """The answer of an earlier border; None if the segment is new."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.errors import RoutingError
-from windjoin.diffusion.load import Host, Weights
+from windjoin.diffusion.load import Host, Usage, Weights
 from windjoin.diffusion.router import (
     DEFAULT_MARKS,
     Description,
@@ -25,6 +25,7 @@ from windjoin.diffusion.router import (
     Router,
 )
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
+from windjoin.diffusion.shares import Shares
 
 
 class Groups(Router):
@@ -51,6 +52,7 @@ class Groups(Router):
         segment_length: int,
         weights: Weights | None = None,
         group_count: int = 512,
+        adapt: bool = True,
     ) -> None:
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
         if group_count < len(hosts):
@@ -60,6 +62,9 @@ class Groups(Router):
         numbers = self.book.open_hosts
         self.owner = [numbers[group % len(numbers)] for group in range(group_count)]
         self._placed = NEVER
+        self.adapt = adapt
+        self.shares = Shares({host.number: host.cpu for host in hosts})
+        self._uneven = False  # groups are to be handed over at the next border
         self._shares: dict[int, tuple[int, ...]] = {}  # derived from owner; empty: not yet
         self._parts_of: tuple[int, int, tuple[Part, ...]] = (0, 0, ())  # those asked for last
 
@@ -86,6 +91,50 @@ class Groups(Router):
             moves += self._hand_over(mine, source, target)
         return tuple(moves)
 
+    # -- following the loads -------------------------------------------------------------------
+
+    def report(
+        self,
+        loads: Mapping[int, Usage],
+        *,
+        rates: Sequence[float] | None = None,
+        throughput: float | None = None,
+        since: int | None = None,
+        now: float | None = None,
+    ) -> None:
+        """Take measurements; with ``adapt``, groups follow the loads at the next border."""
+        super().report(loads, rates=rates, throughput=throughput, since=since, now=now)
+        measured = {n: self.book.reported(n) for n in loads if n in self.book.open_hosts}
+        if self.adapt and self.shares.follow(measured, now=self.seconds):
+            self._uneven = True
+
+    def advance(self, border: int) -> tuple[Move, ...]:
+        """Hand groups from hosts that have more than their share to those that have less."""
+        moves = super().advance(border)
+        if not self._uneven:
+            return moves
+        self._uneven = False
+        wanted = self._wanted()
+        held = {number: list(self.groups_of(number)) for number in wanted}
+        spare = [g for n, mine in held.items() for g in _spread(mine, len(mine) - wanted[n])]
+        for number, mine in held.items():
+            lacking = max(wanted[number] - len(mine), 0)
+            moves += self.move_groups(spare[:lacking], number)
+            del spare[:lacking]
+        return moves
+
+    def _wanted(self) -> dict[int, int]:
+        """How many groups each host should have; together all of those that open hosts have."""
+        hosts = self.book.open_hosts
+        count = sum(owner in hosts for owner in self.owner)
+        total = sum(self.shares.weight(number) for number in hosts)
+        wanted, reached, given = {}, 0.0, 0
+        for number in hosts:
+            reached += self.shares.weight(number)
+            stop = round(count * reached / total)
+            wanted[number], given = stop - given, stop
+        return wanted
+
     # -- routing -------------------------------------------------------------------------------
 
     def place(self, segment: Segment) -> Placement:
@@ -107,6 +156,7 @@ class Groups(Router):
     def add_host(self, host: Host) -> tuple[Move, ...]:
         """The new host gets its share of the groups, from those that have most."""
         super().add_host(host)
+        self.shares.add(host.number, host.cpu)
         share = len(self.owner) // len(self.book.open_hosts)
         given: list[int] = []
         held = {number: list(self.groups_of(number)) for number in self.book.open_hosts}
@@ -121,6 +171,7 @@ class Groups(Router):
         """Its groups go to those that have fewest, from the host itself or from the log."""
         mine = self.groups_of(number)
         super().remove_host(number, lost=lost)
+        self.shares.remove(number)
         held = {other: len(self.groups_of(other)) for other in self.book.open_hosts}
         given: dict[int, list[int]] = {}
         for group in mine:
@@ -151,12 +202,17 @@ class Groups(Router):
 
     def state(self) -> dict[str, Any]:
         """Who has which group."""
-        return super().state() | {"owner": list(self.owner), "placed": self._placed}
+        return super().state() | {
+            "owner": list(self.owner),
+            "placed": self._placed,
+            "shares": self.shares.state(),
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """The way back from `state`."""
         super().restore(state)
         self.owner, self._placed = list(state["owner"]), state["placed"]
+        self.shares.restore(state["shares"], now=self.seconds)
         self._shares = {}
 
     # -- helpers -------------------------------------------------------------------------------
@@ -185,3 +241,8 @@ class Groups(Router):
 
     def _holds_work(self, number: int) -> bool:
         return number in self.owner
+
+
+def _spread(groups: Sequence[int], count: int) -> list[int]:
+    """So many of them, evenly: which groups have rows is not known here."""
+    return [groups[len(groups) * at // count] for at in range(count)]

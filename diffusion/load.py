@@ -81,6 +81,7 @@ class LoadBook:
         self._closed: set[int] = set()  # no new work: leaving
         self._open: list[int] = []  # the others, ascending
         self._numbers: tuple[int, ...] = ()
+        self._tried: set[int] = set()  # hosts that are to get work once
         self._work = WorkBook()
         for host in hosts:
             self.add(host)
@@ -122,10 +123,7 @@ class LoadBook:
         self._hosts[host.number] = host
         self._closed.discard(host.number)
         self._reopen()
-        weights = self.weights
-        per_row = weights.cpu / (host.cpu * self.span)
-        per_byte = weights.memory / host.memory + weights.network / (host.network * self.span)
-        self._work.start(host.number, *self._head_start(host), per_row, per_byte)
+        self._work.start(host.number, *self._head_start(host), *self._prices(host))
         self._rebase(host.number, Usage())
 
     def require(self, number: int) -> Host:
@@ -147,6 +145,7 @@ class LoadBook:
         self.require(number)
         self._work.cover(FOREVER, [number])
         del self._hosts[number]
+        self._tried.discard(number)
         self._closed.discard(number)
         self._usage.pop(number, None)
         self._reopen()
@@ -156,7 +155,12 @@ class LoadBook:
 
     def assign(self, hosts: Iterable[int], *, rows: int, bytes: int, due: int) -> None:
         """Every one of ``hosts`` gets that much work, which its usage shows from ``due`` on."""
-        self._work.assign(tuple(hosts), rows, bytes, due)
+        given = tuple(hosts)
+        self._work.assign(given, rows, bytes, due)
+        if self._tried:
+            for number in self._tried.intersection(given):
+                self._tried.discard(number)
+                self._work.charge(number, *self._prices(self._hosts[number]))
 
     def report(self, usage: Mapping[int, Usage], *, now: int) -> None:
         """Hosts said what they use; work of theirs that was due by ``now`` is part of it."""
@@ -168,13 +172,43 @@ class LoadBook:
             self._rebase(number, used)
         self._work.cover(now, usage)
 
+    def calibrate(self, host: Host, *, tried: Host | None = None) -> None:
+        """What a host can do was measured; its usage is in the same units from now on.
+
+        tried: what it counts as until it has been given work once, to see whether it has recovered
+        """
+        if min(host.cpu, host.memory, host.network) <= 0:
+            raise RoutingError(f"host {host.number} has a capacity that is not positive: {host}")
+        self.require(host.number)
+        self._hosts[host.number] = host
+        if tried is not None:
+            self._tried.add(host.number)
+        if tried is not None or host.number not in self._tried:
+            self._work.charge(host.number, *self._prices(tried or host))
+
     def settle(self, now: int) -> None:
         """Work due by ``now`` need not be kept apart any more: the next report covers all of it."""
         self._work.settle(now)
 
-    def loads(self) -> NDArray[np.float64]:
-        """Equation 1 per host number, work in flight included; infinite where there is no host."""
-        return self._work.loads()
+    def loads(self, rows: int = 0) -> NDArray[np.float64]:
+        """Equation 1 per host number, work in flight included; infinite where there is no host.
+
+        ``rows``: as if each had as many more, against what the fastest would need for them.
+        """
+        return self._work.loads(rows)
+
+    def reported(self, number: int) -> float:
+        """Equation 1 as a host reported it last, without what is in flight."""
+        host, weights, used = self.require(number), self.weights, self._usage[number]
+        return (
+            weights.cpu * used.cpu / host.cpu
+            + weights.memory * used.memory / host.memory
+            + weights.network * used.network / host.network
+        )
+
+    def least_with(self, *, rows: int, bytes: int) -> int:
+        """The open host that is least loaded once it has that much more work."""
+        return self._work.least(self.open_hosts, rows, bytes)
 
     def least_loaded(self, count: int) -> list[int]:
         """Up to ``count`` open hosts, least loaded first, ties to the lowest number."""
@@ -230,11 +264,11 @@ class LoadBook:
         self._open = [number for number in self._numbers if number not in self._closed]
 
     def _rebase(self, number: int, used: Usage) -> None:
-        host, weights = self._hosts[number], self.weights
         self._usage[number] = used
-        load = (
-            weights.cpu * used.cpu / host.cpu
-            + weights.memory * used.memory / host.memory
-            + weights.network * used.network / host.network
-        )
-        self._work.set_base(number, load)
+        self._work.set_base(number, self.reported(number))
+
+    def _prices(self, host: Host) -> tuple[float, float]:
+        """What a row, and a byte, in flight loads a host."""
+        weights = self.weights
+        per_row = weights.cpu / (host.cpu * self.span)
+        return per_row, weights.memory / host.memory + weights.network / (host.network * self.span)

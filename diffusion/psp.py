@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from windjoin.diffusion.errors import RoutingError
-from windjoin.diffusion.load import Host, Weights
+from windjoin.diffusion.load import Host, Usage, Weights
 from windjoin.diffusion.ring_relocation import ring_order_after
 from windjoin.diffusion.router import Description, Hop, Move, Part, Path, Placement, Router
 from windjoin.diffusion.segments import FOREVER, NEVER, Segment, StreamProfile
+from windjoin.diffusion.shares import Shares
 from windjoin.pyx.routing.aging import AgingRows
 
 
@@ -43,6 +44,7 @@ class PSP(Router):
         weights: Weights | None = None,
         relocation: str = "aggressive",
         centred: bool = False,
+        adapt: bool = True,
     ) -> None:
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
         if relocation not in ("aggressive", "passive"):
@@ -50,7 +52,8 @@ class PSP(Router):
                 f"relocation is {relocation!r}; it must be 'aggressive' or 'passive'"
             )
         self.relocation = relocation
-        self.centred = centred
+        self.centred, self.adapt = centred, adapt
+        self.shares = Shares({host.number: host.cpu for host in hosts})
         self.order = [host.number for host in hosts]  # head first
         self._rows = [AgingRows(Move) for _ in self.profiles]
         self._paths: dict[int, Path] = {}  # by stream, for the hosts and profiles of `_paths_for`
@@ -67,7 +70,7 @@ class PSP(Router):
     def place(self, segment: Segment) -> Placement:
         """At the head."""
         self._check_segment(segment)
-        head = self.order[0]
+        head = self.head
         if self._rows[segment.stream].add(head, segment.start, segment.stop):
             self._count(segment, segment.stop - segment.start)
             self.book.assign([head], rows=segment.rows, bytes=segment.bytes, due=segment.stop)
@@ -76,14 +79,42 @@ class PSP(Router):
     def path(self, segment: Segment) -> Path:
         """All hosts, once for each other stream, smallest expected output first."""
         self._check_segment(segment)
-        hosts = self.book.numbers
-        if self._paths_for[0] is not hosts or self._paths_for[1] is not self.profiles:
+        hosts = self._visited()
+        if self._paths_for[0] != hosts or self._paths_for[1] is not self.profiles:
             self._paths, self._paths_for = {}, (hosts, self.profiles)
         path = self._paths.get(segment.stream)
         if path is None:
             path = self._paths[segment.stream] = self._path(segment.stream, hosts)
         self.counters.visits += len(path.hops) * len(hosts)
         return path
+
+    @property
+    def head(self) -> int:
+        """The first host that has a slice: where rows come in."""
+        return next((host for host in self.order if self.shares.weight(host)), self.order[0])
+
+    def _visited(self) -> tuple[int, ...]:
+        """All hosts but those that have no slice, and nothing left of an earlier one."""
+        numbers = self.book.numbers
+        idle = [host for host in self.order if not self.shares.weight(host)]
+        away = {host for host in idle if not self._holds_work(host)}
+        return tuple(host for host in numbers if host not in away) if away else numbers
+
+    def report(
+        self,
+        loads: Mapping[int, Usage],
+        *,
+        rates: Sequence[float] | None = None,
+        throughput: float | None = None,
+        since: int | None = None,
+        now: float | None = None,
+    ) -> None:
+        """Take measurements; with ``adapt``, slices follow the loads from the next border on."""
+        super().report(loads, rates=rates, throughput=throughput, since=since, now=now)
+        measured = {n: self.book.reported(n) for n in loads if n in self.order}
+        if self.adapt and self.shares.follow(measured, now=self.seconds):
+            self._set_slices()
+            self.counters.switches += 1
 
     def _path(self, stream: int, hosts: tuple[int, ...]) -> Path:
         mine = self.profiles[stream]
@@ -104,6 +135,7 @@ class PSP(Router):
     def add_host(self, host: Host) -> tuple[Move, ...]:
         """A host joins: at the tail (passive), or where least state has to move (aggressive)."""
         super().add_host(host)
+        self.shares.add(host.number, host.cpu)
         if self.relocation == "passive":
             self.order.append(host.number)
             self._set_slices()
@@ -115,6 +147,7 @@ class PSP(Router):
         super().remove_host(number, lost=lost)
         if number not in self.order:  # it left before, and what it held went then
             return ()
+        self.shares.remove(number)
         moves = self._reorder([], [number])
         if lost:
             moves = tuple(m._replace(source=None) if m.source == number else m for m in moves)
@@ -137,20 +170,21 @@ class PSP(Router):
         return [rows.dump() for rows in self._rows]
 
     def _set_slices(self) -> None:
-        """Even slices, in proportion to the hosts' cpu.
+        """Slices in proportion to the hosts' shares; those with none stand before the head.
 
         A segment stays at the head until it ends; ``centred`` slices begin half a segment earlier,
         so that they are even for rows in the middle of the next one.
         """
-        speeds = [self.book.require(host).cpu for host in self.order]
+        ring = sorted(self.order, key=lambda host: self.shares.weight(host) > 0)
+        speeds = [self.shares.weight(host) for host in ring]
         total = sum(speeds)
         for rows, window in zip(self._rows, self.windows, strict=True):
             age, reached, ages = window + 1, 0.0, []
             early = self.segment_length // 2 if self.centred else 0
             for speed in speeds:
                 reached += speed
-                ages.append(max(-int(-age * reached // total) - early, 0))
-            rows.set_slices(self.order, ages)
+                ages.append(max(-int(-age * reached // total) - early, 0) if reached else 0)
+            rows.set_slices(ring, ages)
 
     def _settle(self, now: int, *, onward: bool) -> tuple[Move, ...]:
         """Everything to where its age belongs; ``onward``: but never back towards the head."""
@@ -182,6 +216,7 @@ class PSP(Router):
         """Everything as JSON-able data."""
         return super().state() | {
             "order": list(self.order),
+            "shares": self.shares.state(),
             "held": [[list(each) for each in held] for held in self.held],
         }
 
@@ -189,6 +224,7 @@ class PSP(Router):
         """Become the router that ``state`` described."""
         super().restore(state)
         self.order = list(state["order"])
+        self.shares.restore(state["shares"], now=self.seconds)
         self._set_slices()
         for rows, held in zip(self._rows, state["held"], strict=True):
             rows.fill(held)

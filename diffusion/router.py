@@ -173,6 +173,7 @@ class Router(ABC):
         self.counters = Counters()
         self.border = NEVER  # the latest border that was advanced to
         self.watermark = NEVER
+        self.seconds = 0.0  # when the last report came
 
     # -- what a strategy answers ---------------------------------------------------------------
 
@@ -216,9 +217,16 @@ class Router(ABC):
         *,
         rates: Sequence[float] | None = None,
         throughput: float | None = None,
+        since: int | None = None,
+        now: float | None = None,
     ) -> None:
-        """Measured host usage, stream rates (rows per time unit) and results per time unit."""
-        self.book.report(loads, now=self.border)
+        """Measured host usage, stream rates (rows per time unit) and results per time unit.
+
+        since: work due before this time is part of the usage; the border if not given
+        now: seconds, on any clock that goes on
+        """
+        self.book.report(loads, now=self.border if since is None else since)
+        self.seconds = self.seconds + 1.0 if now is None else now
         if rates is not None:
             self._set_rates(rates)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
+from time import perf_counter, thread_time
 from typing import Protocol
 
 import numpy as np
@@ -104,6 +105,7 @@ class Ticket:
 
     start: int = 0  # event times of the epoch
     stop: int = 0
+    border: int = 0  # where it starts in the router's time
     left: Countdown = field(default_factory=Countdown)  # messages that were sent for it
     blocks: list[tuple[tuple[int, ...], int, list[I64]]] = field(default_factory=list)
     given: dict[int, list[Stretch]] = field(default_factory=dict)
@@ -118,6 +120,9 @@ class Tally:
     partials_in: int = 0
     results: int = 0
     rows_moved: int = 0
+    sent: int = 0  # row numbers of partial results and results, to other hosts and out
+    busy: float = 0.0  # seconds at work, waiting for a processor included
+    cpu: float = 0.0  # seconds of a processor
 
 
 class Worker:
@@ -139,6 +144,7 @@ class Worker:
         self._peers = peers
         self._inbox: SimpleQueue[tuple[Message, Ticket] | None] = SimpleQueue()
         self._failure: Failure | None = None  # the first: what is held may be half of what it was
+        self._began: float | None = None  # to handle the message at hand
 
     def begin(self, crew: Crew) -> None:
         """Start to work, until the crew stops."""
@@ -159,15 +165,25 @@ class Worker:
         """Let the thread end once the inbox is empty."""
         self._inbox.put(None)
 
+    def busy(self) -> float:
+        """Seconds at work so far, those with the message at hand included."""
+        began = self._began
+        return self.tally.busy + (0.0 if began is None else perf_counter() - began)
+
     def _work(self, orders: Orders) -> None:
         while (item := self._inbox.get()) is not None and not orders.stopped:
             message, ticket = item
+            began, used = perf_counter(), thread_time()
+            self._began = began
             try:
                 if self._failure is None and ticket.failure is None:
                     self._handle(message, ticket)
             except BaseException as error:
                 self._failure = error, self.number, _stream_of(message)
             finally:
+                self._began = None
+                self.tally.cpu += thread_time() - used
+                self.tally.busy += perf_counter() - began
                 ticket.failure = ticket.failure or self._failure
                 ticket.left.finish()
 
@@ -273,11 +289,14 @@ class Worker:
         trail = (*probe.trail, self.number)
         if probe.hop + 1 == len(probe.hops):
             self.tally.results += len(rows[0])
+            self.tally.sent += len(bound) * len(rows[0])
             in_order = [rows[bound.index(stream)] for stream in range(len(bound))]
             ticket.blocks.append(((*trail, marks), bound[0], in_order))
             return
         onward = Probe(probe.hops, probe.hop + 1, bound, rows, marks, trail)
-        for host in probe.hops[onward.hop].hosts:
+        hosts = probe.hops[onward.hop].hosts
+        self.tally.sent += len(bound) * len(rows[0]) * len(hosts)
+        for host in hosts:
             self._peers[host].send(onward, ticket)
 
 

@@ -118,6 +118,10 @@ class Intake(ABC):
         """What hosts did, where there are several."""
         return None
 
+    def hosts(self) -> list[dict[str, Any]] | None:
+        """What each host did and holds, where there are several."""
+        return None
+
     @abstractmethod
     def begin(self) -> None:
         """Start what runs beside the caller."""

@@ -43,6 +43,10 @@ cdef class WorkBook:
         self.bytes[host] = self.overdue[host, 1] = bytes
         self.per_row[host], self.per_byte[host] = per_row, per_byte
 
+    def charge(self, int host, double per_row, double per_byte):
+        """What a row and a byte load a host was measured anew."""
+        self.per_row[host], self.per_byte[host] = per_row, per_byte
+
     def set_base(self, int host, double load):
         """The load that a host reported; infinite where there is none."""
         self.base[host] = load
@@ -114,21 +118,28 @@ cdef class WorkBook:
         cdef double load = self.base[host] + self.rows[host] * self.per_row[host]
         return load + self.bytes[host] * self.per_byte[host]
 
-    def loads(self):
-        """Of every host number."""
+    def loads(self, int64_t rows=0):
+        """Of every host number; with ``rows`` more at each, against what they cost the fastest."""
         cdef int host
+        cdef double cheapest = INFINITY
         loads = np.empty(self.size)
         cdef double[::1] into = loads
+        if rows:
+            for host in range(self.size):
+                if self.base[host] < INFINITY:
+                    cheapest = min(cheapest, self.per_row[host])
         for host in range(self.size):
             into[host] = self._load(host)
+            if rows and self.base[host] < INFINITY:
+                into[host] += rows * (self.per_row[host] - cheapest)
         return loads
 
-    def least(self, list hosts):
-        """The least loaded of some hosts, the first of them if several are."""
+    def least(self, list hosts, int64_t rows=0, int64_t bytes=0):
+        """The least loaded of some hosts with so much more, the first of them if several are."""
         cdef int host, best = hosts[0]
-        cdef double load, lowest = self._load(best)
+        cdef double load, lowest = INFINITY
         for host in hosts:
-            load = self._load(host)
+            load = self._load(host) + rows * self.per_row[host] + bytes * self.per_byte[host]
             if load < lowest:
                 best, lowest = host, load
         return best

@@ -11,7 +11,7 @@ from scenarios import draw_scenario, play
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.router import Router
 
-ATTEMPTS = 1500
+ATTEMPTS = 2000
 CASES = [
     pytest.param(strategy, mutant, id=mutant.__name__)
     for strategy, mutants in MUTANTS.items()
