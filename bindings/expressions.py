@@ -150,6 +150,22 @@ class Expression:
 
         return is_in(self, values)
 
+    def within(
+        self, length: object, *, before: object = None, after: object = None, of: object = None
+    ) -> Expression:
+        """Whether this time is at most ``length`` before another, after it, or away from it.
+
+        Windows count from the newest member of a combination; this counts from one to another.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window="1h") for name in "ab")
+        >>> a["t"].within("30m", before=b["t"])
+        (b["t"] - a["t"]).between("0s", "30m")
+        """
+        from windjoin.methods import within
+
+        return within(self, length, before, after, of)
+
     # -- other types ----------------------------------------------------------------------
 
     def cast(self, to: pa.DataType | str) -> Method:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
-from windjoin.durations import Duration, parse_duration
+from windjoin.durations import Duration, is_duration, parse_duration
 from windjoin.errors import QueryError, hint
 from windjoin.expressions import Column, Constant, Expression, as_expression
 
@@ -125,6 +125,23 @@ class TimeMethods:
     def weekday(self) -> Method:
         """The day of the week: Monday is 0, as in Python and pandas."""
         return Method("dt.weekday", self._operand)
+
+
+def within(
+    operand: Expression, length: Any, before: object, after: object, of: object
+) -> Expression:
+    """Whether one time is at most ``length`` before, after or away from another."""
+    given = [other for other in (before, after, of) if other is not None]
+    if len(given) != 1:
+        raise QueryError(
+            f"`{operand!r}.within({length!r}, ...)` takes one of before=, after= and of=,"
+            f" got {len(given)}"
+        )
+    nothing: Any = "0s" if isinstance(length, str) or is_duration(length) else 0
+    if of is not None:
+        return abs(operand - as_expression(of)) <= length
+    apart = as_expression(before) - operand if before is not None else operand - given[0]
+    return apart.between(nothing, length)
 
 
 def is_in(operand: Expression, values: object) -> Method:

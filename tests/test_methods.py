@@ -288,6 +288,40 @@ def test_query_files_refuse_what_is_not_a_method() -> None:
         parse_expression("(1).str.lower()", streams)
 
 
+@pytest.mark.parametrize("way", ["before", "after", "of"])
+@given(st.lists(st.integers(0, 20), max_size=6), st.lists(st.integers(0, 20), max_size=6))
+def test_within_counts_from_one_row_to_another(way: str, left: Any, right: Any) -> None:
+    a, b = (wj.stream(name, time="t", window=9) for name in "ab")
+    query = wj.join(a, b, on=a["t"].within(4, **{way: b["t"]}))
+    found = query.indices(
+        {n: {"t": np.array(t, np.int64)} for n, t in {"a": left, "b": right}.items()}
+    )
+    apart: Any = {
+        "before": lambda x, y: y - x,
+        "after": lambda x, y: x - y,
+        "of": lambda x, y: abs(x - y),
+    }
+    expected = {
+        (i, j)
+        for i, x in enumerate(left)
+        for j, y in enumerate(right)
+        if 0 <= apart[way](x, y) <= 4
+    }
+    assert set(zip(found["a"].tolist(), found["b"].tolist(), strict=True)) == expected
+
+
+def test_within_takes_durations_and_one_side() -> None:
+    a, b = (wj.stream(name, time="t", window="1h") for name in "ab")
+    assert repr(a["t"].within("5m", of=b["t"])) == 'abs(a["t"] - b["t"]) <= "5m"'
+    query = wj.join(a, b, on=a["t"].within("5m", before=b["t"]))
+    bound = query.bind(dict.fromkeys("ab", pa.schema([("t", pa.timestamp("us"))])))
+    assert [type(p).__name__ for p in bound.spec.predicates] == ["Between"]
+    with pytest.raises(QueryError, match="takes one of before=, after= and of=, got 2"):
+        a["t"].within("5m", before=b["t"], after=b["t"])
+    with pytest.raises(QueryError, match="takes one of before=, after= and of=, got 0"):
+        a["t"].within("5m")
+
+
 def test_methods_are_joined_by_the_index_of_their_condition() -> None:
     a, b = (wj.stream(name, time="t", window="1h") for name in "ab")
     start = datetime(2026, 1, 1)

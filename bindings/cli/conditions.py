@@ -54,7 +54,7 @@ _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "time": time,
     "timedelta": timedelta,
 }
-_METHODS = ("between", "is_null", "is_in", "cast", "alias")
+_METHODS = ("between", "within", "is_null", "is_in", "cast", "alias")
 _SPACES = {"str": TextMethods, "dt": TimeMethods}  # of methods: x.str.lower()
 _NUMBERS = (int, float, Decimal, date, time, timedelta)
 
