@@ -21,6 +21,7 @@ from windjoin.errors import (
 )
 from windjoin.expressions import Expression, udf
 from windjoin.fragments import Fragment, Site
+from windjoin.memory import Memory
 from windjoin.methods import coalesce, greatest, least
 from windjoin.planner import Plan, plan
 from windjoin.query import Query, join
@@ -58,6 +59,7 @@ __all__ = [
     "LateRowError",
     "LateRowWarning",
     "LogError",
+    "Memory",
     "Plan",
     "Query",
     "QueryError",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +28,9 @@ class Chunks:
         self._small: deque[pa.Table] = deque()
         self._small_rows = 0
         self._small_bytes = 0
-        self.nbytes = 0  # of the columns kept
+        self.nbytes = 0  # of the columns kept, in memory
+        self._files: deque[int | None] = deque()  # bytes of batches that lie in files
+        self.bytes_on_disk = 0
 
     def append(self, table: pa.Table) -> None:
         """Keep the rows of a table."""
@@ -54,13 +58,36 @@ class Chunks:
     def _keep(self, table: pa.Table) -> None:
         self._starts.append(self.tail - table.num_rows)
         self._batches.append(table)
+        self._files.append(None)
         self.nbytes += table.nbytes
+
+    def chill(self, file: Callable[[], Path]) -> None:
+        """Let batches lie in files, where they are mapped."""
+        for number in range(len(self._batches)):
+            if self._files[number] is not None:
+                continue
+            path = file()
+            try:
+                with pa.OSFile(str(path), "wb") as out, pa.ipc.new_file(out, self.schema) as writer:
+                    writer.write_table(self._batches[number])
+                with pa.memory_map(str(path)) as mapped:
+                    table = pa.ipc.open_file(mapped).read_all()
+                size = path.stat().st_size
+            finally:
+                path.unlink(missing_ok=True)  # it stays where it is mapped
+            self.nbytes -= self._batches[number].nbytes
+            self._batches[number], self._files[number] = table, size
+            self.bytes_on_disk += size
 
     def forget(self, head: int) -> None:
         """Rows before ``head`` are not asked for any more."""
         while self._batches and self._starts[0] + self._batches[0].num_rows <= head:
-            self.nbytes -= self._batches.popleft().nbytes
+            gone, on_disk = self._batches.popleft(), self._files.popleft()
             self._starts.popleft()
+            if on_disk is None:
+                self.nbytes -= gone.nbytes
+            else:
+                self.bytes_on_disk -= on_disk
         while self._small and self.tail - self._small_rows + self._small[0].num_rows <= head:
             oldest = self._small.popleft()
             self._small_rows -= oldest.num_rows

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,28 @@ class Payload:
     def nbytes(self) -> int:
         """Bytes held for the rows."""
         return self.pages.nbytes + self._chunks.nbytes
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Bytes of the rows that are not in memory."""
+        return self.pages.file_bytes + self._chunks.bytes_on_disk
+
+    def chill(self, file: Callable[[], Path]) -> None:
+        """Let rows lie in files, but for the last ones, until they are asked for."""
+
+        def opened() -> int:
+            path = file()
+            try:
+                return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            finally:
+                path.unlink(missing_ok=True)  # it goes with its descriptor
+
+        self.pages.chill(opened)
+        self._chunks.chill(file)
+
+    def cool(self) -> None:
+        """What was read of files need not stay in memory."""
+        self.pages.cool()
 
     def begin(self, row: int) -> None:
         """The first row will have this arrival number; before any has come."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from windjoin.iterate import AsyncIteration, Iteration
     from windjoin.kernels.spec import I64
     from windjoin.late import OnLate
+    from windjoin.memory import OnFull
     from windjoin.progress import ProgressOption
     from windjoin.session import Session
     from windjoin.tuning import Tuning
@@ -150,6 +151,9 @@ class Query:
         clock: Callable[[], float] = monotonic,
         weights: Sequence[float] | None = None,
         tuning: Tuning | None = None,
+        memory: Any = None,
+        spill: Any = None,
+        on_full: OnFull = "spill",
     ) -> Session:
         """A continuous join: push rows as they come, get the results they complete.
 
@@ -168,6 +172,9 @@ class Query:
         not hold others back any more: it counts as having come as far as the last of those that are
         not idle, and what it sends later is late if it is before that.  Streams may have an
         ``idle`` of their own.  ``clock`` tells the seconds.
+        ``memory``: a bound on what is held, such as "2GB", or a `Memory`.  What does not fit goes
+        to files in the folder ``spill``, and the results that it owes come later, from pushes,
+        `Session.clean_up` or `Session.close`; with ``on_full="error"`` pushes are refused then.
         """
         from windjoin.session import Options, Session
 
@@ -184,6 +191,9 @@ class Query:
             clock=clock,
             weights=weights,
             tuning=tuning,
+            memory=memory,
+            spill=spill,
+            on_full=on_full,
         )
         return Session(self, schemas, options)
 

@@ -25,10 +25,12 @@ from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
 from windjoin.late import LateRows, OnLate
 from windjoin.layout import empty_table
+from windjoin.memory import OnFull, asked_memory
 from windjoin.notebook import Explanation, metrics_html, query_html
 from windjoin.output import Fetch
 from windjoin.own_times import END
 from windjoin.payload import Payload, gather_all
+from windjoin.progress import ProgressOption, progress_bar
 from windjoin.pyx.base.cpu import isa
 from windjoin.pyx.live.door import Door, Entrance, whole
 from windjoin.query import Query
@@ -41,6 +43,8 @@ from windjoin.waiting import Waiting
 from windjoin.watermarks import length_ticks
 
 if TYPE_CHECKING:
+    from windjoin.memory import Memory
+    from windjoin.state.keeper import Keeper
     from windjoin.state.snapshot import Written
 
 Results = pa.Table | dict[str, I64]
@@ -74,6 +78,9 @@ class Options:
     clock: Callable[[], float] = monotonic
     weights: Any = None
     tuning: Any = None
+    memory: Any = None
+    spill: Any = None
+    on_full: OnFull = "spill"
 
 
 class Session(Door):
@@ -114,6 +121,8 @@ class Session(Door):
             )
         idle = idle_length("", options.idle)
         self._idle = [idle if stream.idle is None else stream.idle for stream in query.streams]
+        self._memory: Keeper | None = None
+        self._asked_memory = asked_memory(options.memory, options.spill, options.on_full)
         self._numbers = {name: number for number, name in enumerate(query.names)}
         self._held: Held | None = None
         self._final: dict[str, Any] | None = None  # counters, once the session has ended
@@ -148,7 +157,7 @@ class Session(Door):
             name: Rejected(bound.schemas[name], asked.keep_rejected) for name in self.query.names
         }
         hosts = asked_hosts(bound, asked)
-        spec = bound.spec_with(self._fetch)
+        spec = bound.spec_with(self._fetch_live)
         silence = None
         if any(self._idle):
             limits = [one.nanoseconds / 1e9 if one else math.inf for one in self._idle]
@@ -171,8 +180,25 @@ class Session(Door):
             lambda number: windows[number].nbytes + payloads[number].nbytes,
         )
         live.on_care = self._held.look
-        live.begin()
         self._live = live
+        if self._asked_memory is not None:
+            self._bound_memory(self._asked_memory)
+        live.begin()
+
+    def _bound_memory(self, asked: Memory) -> None:
+        from windjoin.state.keeper import Keeper
+
+        self._memory = keeper = Keeper(self, asked, self._options.on_full)
+        assert self._live is not None
+        assert self._held is not None
+        tell = self._held.look
+
+        def look() -> None:
+            tell()
+            keeper.look()
+
+        self._live.on_care = look
+        keeper.look()
 
     def _open_entrances(self, bound: BoundQuery, live: Intake) -> None:
         """A short way for streams whose rows the kernels take as they lie in NumPy arrays."""
@@ -195,6 +221,12 @@ class Session(Door):
         payloads = self._payloads
         return lambda stream, names, rows: payloads[stream].take(names, rows)
 
+    def _fetch_live(self, stream: int, names: list[str], rows: I64) -> list[Any]:
+        """The same by numbers of rows in the windows."""
+        if self._memory is not None:
+            rows = self._memory.arrivals(stream, rows)
+        return self._payloads[stream].take(names, rows)
+
     # -- pushing ---------------------------------------------------------------------------------
 
     def _push_slowly(self, stream: str, rows: Any) -> Results:
@@ -202,6 +234,8 @@ class Session(Door):
         if self._held is not None and self._held.due:
             self._held.tell()
         table = as_table(rows, stream, self._schema(stream))
+        if self._memory is not None:
+            self._memory.check()
         if self._live is None:
             return self._taken(self._learn([(number, table)]))
         return self._taken(self._push(number, table))
@@ -280,6 +314,19 @@ class Session(Door):
         self._must_be_open()
         save(self, path, position)
 
+    def clean_up(self, progress: ProgressOption = False) -> Iterator[Results]:
+        """The results that rows on disk still owe, as they are found.
+
+        They are also given by later pushes, and all by `close`.  None without ``memory=``.
+        ``progress``: a bar, or a function of (done, in all), in rows.
+        """
+        self._must_be_open()
+        if self._memory is None or self._live is None:
+            return
+        with progress_bar(progress, "cleaning up", "rows") as report:
+            for found in self._memory.clean_up(report):
+                yield numbered(self._results(found), self.sequence)
+
     @property
     def position(self) -> Any:
         """What `save` was given last, before `windjoin.restore` or after."""
@@ -316,6 +363,8 @@ class Session(Door):
         if flush:
             assert self._live is not None
             with as_own_errors():
+                if self._memory is not None:
+                    self._owed += map(self._results, self._memory.clean_up())
                 results = self._with_owed(self._results(self._live.flush()))
             results = numbered(results, self.sequence + 1)
         self._ended = CLOSED
@@ -326,6 +375,8 @@ class Session(Door):
         """Keep the counters and the rejected rows, and let all else go."""
         if self._live is not None:
             self._live.close()
+        if self._memory is not None:
+            self._memory.close()
         if self._final is None:
             self._final = self._metrics()
         self._live = self._held = None
@@ -427,6 +478,8 @@ class Session(Door):
     def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
         """Join rows of one stream."""
         assert self._live is not None
+        if self._memory is not None:
+            return self._push_within(self._memory, [(number, table)], told)
         batch = self._ready(number, table, told)
         self._turn.begin()
         with as_own_errors():
@@ -448,6 +501,8 @@ class Session(Door):
             return self._push(*given[0], told)
         live = self._live
         assert live is not None
+        if self._memory is not None:
+            return self._push_within(self._memory, given, told)
         batches = [self._ready(number, table, told) for number, table in given]
         newest = [live.clocks[batch.stream].newest for batch in batches]
         self._turn.begin()
@@ -467,6 +522,34 @@ class Session(Door):
             results = self._with_owed(self._results(together))
             self._forget()
         return results
+
+    def _push_within(
+        self, memory: Keeper, given: list[tuple[int, pa.Table]], told: bool
+    ) -> Results:
+        """Join rows of streams in order of time, within the memory there is."""
+        live = self._live
+        assert live is not None
+        batches = [self._ready(number, table, told) for number, table in given]
+        newest = [live.clocks[batch.stream].newest for batch in batches]
+        self._turn.begin()
+        with as_own_errors():
+            for batch in batches:
+                self._payloads[batch.stream].append(batch.table)
+            alone = isinstance(live, LiveJoin)
+            parts = stretches(batches, newest) if alone else whole_batches(batches)
+            for part in parts:
+                memory.make_room(part.stop - part.start)
+                found = live.push(*part.rows())
+                memory.count(found)
+                if len(found[0]):
+                    self._owed.append(self._results(memory.results(found)))
+                self._forget()
+            for batch in batches:
+                self._reject(batch)
+            for found in memory.after_push(sum(len(batch.table) for batch in batches)):
+                self._owed.append(self._results(found))
+            self._forget()
+        return self._with_owed(self._nothing())
 
     def _with_owed(self, results: Results) -> Results:
         """Results after those that promises completed."""
@@ -500,7 +583,10 @@ class Session(Door):
     def _forget(self) -> None:
         assert self._live is not None
         for number, payload in enumerate(self._payloads):
-            payload.forget(self._live.first_needed(number))
+            first = self._live.first_needed(number)
+            if self._memory is not None:
+                first = self._memory.first_needed(number, first)
+            payload.forget(first)
 
     # -- hosts -----------------------------------------------------------------------------------
 
@@ -619,6 +705,9 @@ class Session(Door):
             if name not in ("state_rows", "state_bytes", "idle", *NOTHING)
         }
         total["results"] = self._live.results if self._live is not None else 0
+        if self._memory is not None:
+            total["results"] += self._memory.done.cleaned
+            total["memory"] = self._memory.metrics()
         hosts = self._live.report() if self._live is not None else None
         cluster: dict[str, Any] = {}
         if self._live is not None and hosts is not None:

@@ -253,6 +253,10 @@ class Intake(ABC):
             return 1
         return self._renewal.patience(rows)
 
+    def begin_anew(self) -> None:
+        """Give back what was for more rows than there are."""
+        self._renew()
+
     @abstractmethod
     def _renew(self) -> None:
         """New indexes, codes and blocks for the rows that there are."""

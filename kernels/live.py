@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from windjoin.kernels.hops import pipeline
-from windjoin.kernels.intake import Intake, Judged, Silencing
+from windjoin.kernels.intake import SWEEP_AT, Intake, Judged, Silencing
 from windjoin.kernels.nearest import Waiting, candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.replanning import FIRST_LOOK, better_orders, next_look, seen
@@ -149,6 +149,14 @@ class LiveJoin(Intake):
         self._follow(better or self.orders)
         self._looked_at = sum(counts.rows_in for counts in self.counts)
         self._look_at = next_look(self._looked_at)
+
+    def retain(self, rows: Sequence[I64]) -> None:
+        """Keep only some rows of every stream, by number: they become the last ones there are."""
+        for window, kept in zip(self.windows, rows, strict=True):
+            window.keep(())
+            window.retain(kept)
+        self._renew()
+        self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())
 
     def resume(self, results: int, done: list[tuple[int, int]]) -> None:
         """Go on counting where another left off; ``done``: by stream, as `done_by` has it."""

@@ -25,7 +25,7 @@ from windjoin.kernels.spec import (
 )
 from windjoin.pyx.base.column import Ring
 from windjoin.pyx.encoding.keys import KeySpace, encode_dense
-from windjoin.pyx.encoding.records import set_records, weighted_records
+from windjoin.pyx.encoding.records import contents, set_records, weighted_records
 
 ABSENT = -1  # length of a row that joins without a value
 
@@ -64,6 +64,21 @@ class WideRings:
         if len(records.start):
             self._pushes.append((row + len(records.start), records))
             self.held += records.nbytes
+
+    def retain(self, rows: I64, first: int, capacity: int, weighted: bool, itemsize: int) -> None:
+        """Keep some rows, which are now those from ``first`` on; their content is copied."""
+        length = self.length.take(rows)
+        # a weighted set is its norm, weights, codes and places
+        words = np.where(length >= 0, 1 + 2 * length, 0).astype(np.int32) if weighted else length
+        kind = {1: np.uint8, 4: np.int32, 8: np.float64}[8 if weighted else itemsize]
+        offsets, content = contents(self.start.take(rows), words, kind)
+        start = content.__array_interface__["data"][0] + offsets[:-1] * content.itemsize
+        for ring, values in ((self.start, start), (self.length, length)):
+            ring.resize(capacity, 0, 0)
+            ring.put(first, values)
+        self._pushes.clear()
+        self._pushes.append((first + len(rows), content))
+        self.held = content.nbytes
 
     def hold(self, stop: int, content: NDArray[Any]) -> None:
         """Keep the content of rows before ``stop`` that are in the rings already."""

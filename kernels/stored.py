@@ -26,6 +26,7 @@ class Exporter:
     def __init__(self, window: Window, spaces: Spaces) -> None:
         self._window, self._spaces = window, spaces
         self._keys: dict[int, I64] = {}
+        self._hashes: dict[int, I64] = {}
 
     def rows(self, numbers: I64) -> Rows:
         """Rows by arrival number; those that match nothing have no values that count."""
@@ -42,6 +43,20 @@ class Exporter:
         ]
         every = bool(usable.all())
         return Rows(stored.time, stored.columns, keys, wides, None if every else usable)
+
+    def times(self, numbers: I64) -> I64:
+        """Times of rows."""
+        return self._window.times(numbers)
+
+    def hashes(self, key: int, numbers: I64) -> I64:
+        """Of a key of rows, integers that are equal where the keys are."""
+        codes = self._window.stored_codes(key, numbers)
+        space = self._window.spec.spaces[key]
+        if space not in self._hashes:
+            keys = self._spaces[space].keys()
+            self._hashes[space] = keys if len(keys) else np.zeros(1, np.int64)
+        found: I64 = self._hashes[space][codes]
+        return found
 
     def _values(self, number: int, codes: Any) -> I64 | BytesColumn:
         space = self._spaces[number]

@@ -135,6 +135,11 @@ class Window(Side):
             [wide.stored(rows) for wide in self._wides],
         )
 
+    def stored_codes(self, key: int, rows: I64) -> Codes:
+        """Codes of a key of rows that are here."""
+        codes: Codes = self._codes[key].take(rows)
+        return codes
+
     def times(self, rows: I64) -> I64:
         """Times of rows that are here."""
         return self._time.take(rows)
@@ -193,6 +198,27 @@ class Window(Side):
         """Set ``live`` of every code of an item that rows of the window have."""
         weighted = self.spec.wides[wide].form == "weighted"
         mark_codes(*self.wide_view(wide), self.head, self.tail, weighted, live)
+
+    def retain(self, rows: I64) -> None:
+        """Keep only some rows, by number in order: they become the last ones before ``tail``.
+
+        Indexes that have others are to be dropped before.
+        """
+        first, capacity = self.tail - len(rows), FIRST_ROWS
+        while capacity < len(rows):
+            capacity *= 2
+        wide = {id(ring) for one in self._wides for ring in (one.start, one.length)}
+        for number, one in enumerate(self._wides):
+            spec = self.spec.wides[number]
+            itemsize = {"float32": 4, "float64": 8, "uint8": 1}.get(spec.form, 4)
+            one.retain(rows, first, capacity, spec.form == "weighted", itemsize)
+        for ring in reversed(self._rings):
+            if id(ring) not in wide:
+                values = ring.take(rows)
+                ring.resize(capacity, 0, 0)
+                ring.put(first, values)
+        self.extent.head = first
+        self.extent.settle()
 
     def renumber(self, spaces: Mapping[int, Codes]) -> None:
         """Give rows other codes, by space; indexes by the old ones are gone."""

@@ -143,14 +143,14 @@ class Unit:
 
     def __init__(self, name: str, buffer: Any, *, verify: bool = True) -> None:
         self.name = name
+        self.path: Path | None = None
         self._buffer = buffer
         footer = self._footer()
         self.kind: str = footer["kind"]
         self.about: dict[str, Any] = footer["about"]
         self.sections = {one["name"]: Section(**one) for one in footer["sections"]}
         if verify:
-            for section in self.sections.values():
-                self._verify(section)
+            self.verify()
 
     @classmethod
     def of(cls, buffer: Any) -> Unit:
@@ -162,10 +162,17 @@ class Unit:
         """A unit in a file, which stays where it is."""
         try:
             with pa.memory_map(str(path)) as mapped:
-                return cls(repr(str(path)), mapped.read_buffer(mapped.size()), verify=verify)
+                unit = cls(repr(str(path)), mapped.read_buffer(mapped.size()), verify=verify)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise StateError(f"state file {str(path)!r} cannot be read: {reason}") from error
+        unit.path = path
+        return unit
+
+    def verify(self) -> None:
+        """`StateError` unless all sections are as they were written."""
+        for section in self.sections.values():
+            self._verify(section)
 
     @property
     def nbytes(self) -> int:
@@ -217,4 +224,7 @@ def sync_file(path: Path) -> None:
 
 def is_full(error: BaseException) -> bool:
     """Whether a disk has no room left, or a quota has none."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    # Arrow's own errors have the code in their text alone
+    told = any(f"[Errno {code}]" in str(error) for code in codes)
+    return isinstance(error, OSError) and (error.errno in codes or told)

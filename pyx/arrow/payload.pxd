@@ -22,6 +22,9 @@ cdef extern from "payload.h" nogil:
         int64_t *nulls
         int64_t *item_nulls
         int64_t nbytes
+        int file
+        int64_t cold
+        int64_t file_bytes
 
 
 cdef class Pages:

@@ -2,9 +2,10 @@
 
 Unchecked: enter through ``payload.py`` of the bindings, which knows the types of the columns.
 """
+from libc.errno cimport errno
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, strerror
 
 cimport numpy as cnp
 
@@ -14,6 +15,8 @@ from windjoin.pyx.arrow.tables cimport ArrowArray, ArrowArrayStream, Borrowed, s
 cdef extern from "payload.h" nogil:
     int payload_append(Payload *all, const ArrowArray *batch, const int *number)
     int payload_begin(Payload *all, int64_t row)
+    int payload_chill(Payload *all)
+    void payload_cool(Payload *all)
     void payload_forget(Payload *all, int64_t head)
     void payload_free(Payload *all)
     void payload_lay_out(Payload *all)
@@ -47,7 +50,7 @@ cdef class Pages:
     def __cinit__(self, layouts, numbers):
         cdef int k, n = len(layouts)
         cdef int64_t row_bytes = 0
-        self.all.mask = -1
+        self.all.mask = self.all.file = -1
         self.all.n = n
         self.all.layout = <Layout *>calloc(n + 1, sizeof(Layout))
         self.all.nulls = <int64_t *>calloc(n + 1, sizeof(int64_t))
@@ -91,6 +94,28 @@ cdef class Pages:
         assert self.all.head == self.all.tail == 0
         if payload_begin(&self.all, row) == 0:
             out_of_memory(b"rows of a window", 1)
+
+    def chill(self, opened):
+        """Let full pages lie in a file; ``opened`` gives a descriptor that is then theirs."""
+        cdef bint done
+        if self.all.tail >> self.all.shift <= self.all.cold:
+            return
+        if self.all.file < 0:
+            self.all.file = opened()
+        with nogil:
+            done = payload_chill(&self.all)
+        if not done:
+            raise OSError(errno, strerror(errno).decode())
+
+    def cool(self):
+        """What was read of the file need not stay in memory."""
+        if self.all.file >= 0:
+            payload_cool(&self.all)
+
+    @property
+    def file_bytes(self):
+        """Bytes in the file."""
+        return self.all.file_bytes
 
     cpdef forget(self, int64_t head):
         """Rows before ``head`` are not asked for any more."""

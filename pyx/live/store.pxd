@@ -31,6 +31,7 @@ cdef class Extent:
     cdef public int64_t head
     cdef public int64_t tail
     cdef public int64_t horizon
+    cdef public int64_t hold
     cdef int64_t held[2]
     cdef void note(self, int64_t rows) noexcept
 

@@ -31,6 +31,7 @@ class Extent:
     head: int
     tail: int
     horizon: int
+    hold: int
     @property
     def most(self) -> int: ...
     def settle(self) -> None: ...

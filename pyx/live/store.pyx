@@ -85,11 +85,15 @@ cdef class Counts:
 
 
 cdef class Extent:
-    """Rows [head, tail) of a window, and the time before which nothing is needed."""
+    """Rows [head, tail) of a window, and the time before which nothing is needed.
+
+    hold: rows from that time on stay, also when no row to come can reach them
+    """
 
     def __cinit__(self):
         self.head = self.tail = self.held[0] = self.held[1] = 0
         self.horizon = INT64_MIN
+        self.hold = INT64_MAX
 
     cdef void note(self, int64_t rows) noexcept:
         """So many rows have to be here during a push."""
@@ -220,6 +224,7 @@ cdef class Store:
 
         How many rows that were.
         """
+        horizon = min(horizon, self.extent.hold)
         if horizon <= self.extent.horizon:
             return 0
         self.extent.horizon = horizon

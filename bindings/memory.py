@@ -1,0 +1,92 @@
+"""How much memory a session may take, and what it does when that is not enough."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from windjoin.errors import QueryError, hint
+
+OnFull = Literal["spill", "shed", "error"]
+Choose = Literal["throughput", "largest", "random"]
+CHOICES = ("throughput", "largest", "random")
+ON_FULL = ("spill", "shed", "error")
+UNITS = {
+    **{"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12},
+    **{"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40},
+}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+
+
+def parse_size(size: Any, place: str) -> int:
+    """A number of bytes: ``"2GB"``, ``"512MiB"`` or an integer; ``place`` is for messages.
+
+    >>> parse_size("1.5kB", "memory"), parse_size("2 GiB", "memory"), parse_size(7, "memory")
+    (1500, 2147483648, 7)
+    """
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if isinstance(size, int) and not isinstance(size, bool):
+        parsed = size
+    elif found is not None and found[2].lower() in UNITS:
+        parsed = int(float(found[1]) * UNITS[found[2].lower()])
+    else:
+        raise QueryError(f'{place}={size!r}: give bytes, as a text such as "2GB" or a number')
+    if parsed < 1:
+        raise QueryError(f"{place}={size!r} is no memory at all")
+    return parsed
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A bound on what a session holds in memory, for ``memory=`` of `Query.open`.
+
+    ``limit``: of `Session.state_bytes`, such as "2GB".
+    ``spill``: the folder for what does not fit; by default one of its own among temporary files.
+    ``share``: how much of the rows goes out whenever the limit is reached.
+    ``idle``: groups that no row has come to for that long, in the time of the streams, go first.
+    ``choose``: which groups go: "throughput", those that had fewest results for their size;
+    "largest"; or "random".  Of a query whose streams are not tied by a key the oldest rows go.
+    ``groups``: how many there are.
+    ``disk_limit``: of the files together.
+
+    >>> Memory("1GB", share=0.5).limit
+    1000000000
+    """
+
+    limit: Any
+    spill: str | os.PathLike[str] | None = None
+    share: float = 0.3
+    idle: Any = None
+    choose: Choose = "throughput"
+    groups: int = 300
+    disk_limit: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", parse_size(self.limit, "memory"))
+        if self.disk_limit is not None:
+            object.__setattr__(self, "disk_limit", parse_size(self.disk_limit, "disk_limit"))
+        if self.choose not in CHOICES:
+            raise QueryError(f"choose={self.choose!r}{hint(str(self.choose), CHOICES)}")
+        if not isinstance(self.share, (int, float)) or not 0 < self.share <= 1:
+            raise QueryError(f"share={self.share!r}: give a part of the state, above 0 and up to 1")
+        if not isinstance(self.groups, int) or not 1 <= self.groups <= 2**15:
+            raise QueryError(f"groups={self.groups!r}: give how many there are, 1 to {2**15}")
+        if self.spill is not None and not isinstance(self.spill, (str, os.PathLike)):
+            raise QueryError(f"spill={self.spill!r}: give the path of a folder")
+
+
+def asked_memory(memory: Any, spill: Any, on_full: Any) -> Memory | None:
+    """What ``memory=``, ``spill=`` and ``on_full=`` of `Query.open` ask for."""
+    if on_full not in ON_FULL:
+        raise QueryError(f"on_full={on_full!r}{hint(str(on_full), ON_FULL)}")
+    if memory is None:
+        if spill is not None or on_full != "spill":
+            option = f"spill={spill!r}" if spill is not None else f"on_full={on_full!r}"
+            raise QueryError(f'{option} needs memory=, such as memory="2GB"')
+        return None
+    if on_full == "shed":
+        raise QueryError('on_full="shed": there is no shedding yet; take "spill" or "error"')
+    asked = memory if isinstance(memory, Memory) else Memory(memory)
+    return asked if spill is None else replace(asked, spill=spill)

@@ -1,0 +1,468 @@
+"""Keeps a session within its memory: what goes to disk when, and what comes of it later."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from windjoin.errors import StateError
+from windjoin.kernels.live import LiveJoin
+from windjoin.kernels.pairwise import common_key
+from windjoin.kernels.spec import I64, JoinSpec
+from windjoin.kernels.window import LONG_AGO
+from windjoin.kinds import INT64_MAX
+from windjoin.memory import Memory
+from windjoin.progress import Report
+from windjoin.pyx.base.output import release
+from windjoin.state.choosing import Choice, Counted, chosen_groups, oldest
+from windjoin.state.cleaning import Cleaning, Owed, Stretch, within
+from windjoin.state.generations import (
+    RESIDENT,
+    Generation,
+    Slice,
+    read_generation,
+    write_generation,
+)
+from windjoin.state.numbering import Numbering
+from windjoin.state.spill_folder import SpillFolder
+from windjoin.state.unit import Unit, UnitWriter, is_full
+from windjoin.watermarks import length_ticks
+
+if TYPE_CHECKING:
+    from windjoin.session import Session
+
+LOAD_SHARE = 8  # of the limit, at most, for rows that are cleaned up at a time
+ROW_BYTES = 64  # that a row takes while it is cleaned up, and more for its columns
+ROUNDS = 3  # of spilling, until the rest fits
+CHECK_EVERY = 1024  # rows, less often than which nobody looks how much memory is taken
+EASY = 1 << 13  # bytes of the limit for each of them
+PACE = 8  # rows that are cleaned up for each row that comes
+FEWER = 0.75  # of the rows there were, so that it pays to give room back
+COLD_SHARE = 16  # of the limit: less payload in memory is not worth a file
+WAIT = 64  # pushes until spilling is tried again on a disk that was full
+
+
+@dataclass(slots=True)
+class Spilled:
+    """What was done, for metrics."""
+
+    spills: int = 0
+    rows: int = 0
+    cleaned: int = 0  # results
+    seconds: float = 0.0  # of clean-up
+    failures: int = 0
+    by_stream: list[int] = field(default_factory=list)
+
+
+class Keeper:
+    """The memory of one session; not before its schemas are known."""
+
+    def __init__(self, session: Session, asked: Memory, on_full: str) -> None:
+        assert session._live is not None
+        assert session._bound is not None
+        live = session._live
+        self._session, self._live, self._asked, self._on_full = session, live, asked, on_full
+        self._spec: JoinSpec = live.spec
+        self.limit: int = asked.limit
+        self._key = common_key(live.spec)
+        self.keeps_keys = session.query.nearest is not None or not isinstance(live, LiveJoin)
+        self._idle: int | None = None
+        if asked.idle is not None:
+            bound = session._bound
+            self._idle = length_ticks("idle", bound.clock, asked.idle, bound.integer_times)
+        self._numbering = [Numbering() for _ in live.windows]
+        self._epoch = 0
+        self._clean_until = LONG_AGO  # results of an earlier time are not owed any more
+        self._cleaned_epoch = -1  # nor those of rows that all came up to then
+        self._generations: list[Generation] = []
+        self._folder: SpillFolder | None = None
+        self._jobs: deque[Cleaning] = deque()
+        self._until: deque[tuple[int, int]] = deque()  # what is clean after each of them
+        self._credit = 0
+        self._most_rows: int | None = None  # that fit, once that is known
+        self._wait = 0
+        self._trouble: StateError | None = None
+        self._counted = Counted(asked.groups)
+        self._random = np.random.default_rng(0)
+        self.done = Spilled()
+        self._often = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
+        self._bytes = self._since = 0
+        self._mapped = self.limit // COLD_SHARE
+        self._rows_then = 2**62  # rows when room was last given back
+        if on_full == "spill":
+            self._folder = SpillFolder(asked.spill)
+
+    # -- numbers of rows -----------------------------------------------------------------------
+
+    def arrivals(self, stream: int, rows: I64) -> I64:
+        """Arrival numbers of rows, by their numbers in the window."""
+        return self._numbering[stream].arrivals(rows)
+
+    def results(self, found: list[Any]) -> list[Any]:
+        """Results by arrival numbers; scores stay."""
+        if self._epoch:
+            count = len(self._spec.streams)
+            rows = [self.arrivals(k, members) for k, members in enumerate(found[:count])]
+            found = [*rows, *found[count:]]
+        return found
+
+    def first_needed(self, stream: int, head: int) -> int:
+        """The first row whose columns somebody may ask for."""
+        first = [g.first[stream] for g in self._generations]
+        rows = [row for row in first if row is not None]
+        return min([self._numbering[stream].first(head), *rows])
+
+    # -- before rows come ----------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Before anything of a push is taken: tell of a disk that was full, once."""
+        if self._trouble is not None:
+            trouble, self._trouble = self._trouble, None
+            raise trouble
+        spills = self._folder is not None and not self.keeps_keys
+        if spills or self._bytes <= self.limit:
+            return
+        if self._look() > self.limit and self._look_anew() > self.limit:
+            raise StateError(
+                f"this session holds {self._bytes:,} bytes, and its limit is {self.limit:,}:"
+                " nothing of the push was taken; advance the streams so that rows can go, or give"
+                ' more memory=, or on_full="spill" where keys can be spilled'
+            )
+
+    def look(self) -> None:
+        """Now and then: rows may come the short way as long as there is room."""
+        if 2 * self._look() > self.limit:
+            self._session._entrances.clear()
+
+    def _look_anew(self) -> int:
+        """The same with no more room than the rows that are left need."""
+        rows = sum(map(len, self._live.windows))
+        if rows < FEWER * self._rows_then:
+            self._live.begin_anew()
+            release()
+        self._rows_then = rows
+        return self._look()
+
+    def _look(self) -> int:
+        self._bytes, self._since = self._session.state_bytes, 0
+        return self._bytes
+
+    def make_room(self, coming: int) -> None:
+        """Let rows go to disk until what is left fits, and some that are about to come."""
+        self._since += coming
+        if self._since < self._often:
+            return
+        self._look()
+        if self._folder is None:
+            return
+        self._wait = max(self._wait - 1, 0)
+        self._chill(self._folder)
+        if self.keeps_keys:
+            return
+        for _ in range(ROUNDS):
+            rows = sum(map(len, self._live.windows))
+            over = self._most_rows is not None and rows > self._most_rows
+            if self._wait or not rows or (not over and self._look() <= self.limit):
+                return
+            if self._most_rows is None or not over:
+                self._most_rows = max(int(0.95 * rows), 1)
+            self._spill(rows)
+
+    def _chill(self, folder: SpillFolder) -> None:
+        """Cold payload first: that delays no result."""
+        payloads = self._session._payloads
+        if sum(p.bytes_on_disk for p in payloads) > self._mapped:
+            for payload in payloads:
+                payload.cool()
+        hot = sum(payload.nbytes for payload in payloads)
+        if self._wait or self._bytes <= self.limit or hot < self.limit // COLD_SHARE:
+            return
+        try:
+            for payload in payloads:
+                payload.chill(folder.file)
+        except OSError as error:
+            self._fail(_reason(error))
+        self._look()
+
+    def _spill(self, rows: int) -> None:
+        choice = self._choose(rows)
+        if not any(len(going) for going in choice.going):
+            return
+        generation = self._written(choice)
+        if generation is None:
+            return
+        if not self._generations and not self._jobs:  # nothing was owed until now
+            self._clean_until = self._least_mark()
+        for numbering, window, kept in zip(
+            self._numbering, self._live.windows, choice.kept, strict=True
+        ):
+            numbering.next_epoch(window.tail)
+            numbering.keep(kept, window.tail)
+        assert isinstance(self._live, LiveJoin)
+        self._live.retain(choice.kept)
+        self._epoch += 1
+        self._generations.append(generation)
+        self._hold()
+        self._session._entrances.clear()  # which give numbers in the windows
+        release()
+        self.done.spills += 1
+        self.done.rows += generation.rows
+
+    def _choose(self, rows: int) -> Choice:
+        alive = []
+        for window in self._live.windows:
+            numbers = np.arange(window.head, window.tail)
+            times = window.times(numbers)
+            there = (times != LONG_AGO) & (times >= window.extent.horizon)
+            alive.append((numbers[there], times[there]))
+        if self._key is None:
+            return oldest(alive, self._asked, self._random)
+        groups = [self.groups_of(k, numbers) for k, (numbers, _) in enumerate(alive)]
+        rows_of_results, each = self._counted.taken(self._live.windows[0].head)
+        self._counted.add(self.groups_of(0, rows_of_results), each)
+        return chosen_groups(alive, groups, self._asked, self._idle, self._counted, self._random)
+
+    def groups_of(self, stream: int, rows: I64) -> I64:
+        """Partition groups of rows, by their numbers in the window."""
+        if self._key is None:
+            return np.zeros(len(rows), np.int64)
+        hashes = self._live.exporter(stream).hashes(self._key[stream], rows).view(np.uint64)
+        mixed = (hashes ^ (hashes >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        found: I64 = ((mixed >> np.uint64(33)) % np.uint64(self._asked.groups)).astype(np.int64)
+        return found
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def _written(self, choice: Choice) -> Generation | None:
+        """Rows on disk; None if there is no room for them there."""
+        assert self._folder is not None
+        used = sum(generation.unit.nbytes for generation in self._generations)
+        if self._asked.disk_limit is not None and used >= self._asked.disk_limit:
+            self._fail(f"its files have reached disk_limit={self._asked.disk_limit:,} bytes")
+            return None
+        return self._write(choice.going, self._epoch)
+
+    def _write(self, going: list[I64], left: int) -> Generation | None:
+        assert self._folder is not None
+        chosen = [
+            (rows, self.arrivals(k, rows), self.groups_of(k, rows)) for k, rows in enumerate(going)
+        ]
+        exporters = [self._live.exporter(k) for k in range(len(going))]
+        path = self._folder.file()
+        try:
+            writer = UnitWriter(path, "generation", {"left": left})
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            self._fail(_reason(error))
+            return None
+        try:
+            write_generation(writer, self._spec.streams, exporters, chosen)
+            writer.close()
+        except OSError as error:
+            writer.abandon()
+            self._fail(_reason(error))
+            return None
+        except BaseException:
+            writer.abandon()
+            raise
+        return read_generation(Unit.map(path, verify=False), left, self._spec.streams)
+
+    def _fail(self, why: str) -> None:
+        self._wait = WAIT
+        self.done.failures += 1
+        self._trouble = StateError(
+            f"nothing can be spilled to {str(self._folder and self._folder.path)!r}: {why}; the"
+            " session goes on in memory, beyond its limit. Nothing of this push was taken: push it"
+            " again"
+        )
+
+    # -- clean-up ------------------------------------------------------------------------------
+
+    def _least_mark(self) -> int:
+        return min(clock.watermark for clock in self._live.clocks)
+
+    def _hold(self) -> None:
+        """Rows that owed results may have stay, in memory or on disk."""
+        for window, spec in zip(self._live.windows, self._spec.streams, strict=True):
+            hold = INT64_MAX
+            if self._generations or self._jobs:
+                hold = max(self._clean_until - spec.window, LONG_AGO)
+            window.extent.hold = hold
+
+    def _drop_generations(self) -> None:
+        """Files go whose rows can be part of no result any more."""
+        if self._jobs:
+            return
+        over = self._clean_until == INT64_MAX  # all streams have ended
+        kept = [g for g in self._generations if g.reach >= self._clean_until and not over]
+        for generation in self._generations:
+            if generation not in kept:
+                self._unlink(generation)
+        self._generations = kept
+        self._hold()
+        for number, window in enumerate(self._live.windows):
+            self._numbering[number].forget(self.first_needed(number, window.head))
+
+    def _unlink(self, generation: Generation) -> None:
+        name = generation.unit.path
+        if name is not None:
+            name.unlink(missing_ok=True)
+
+    def _begin(self, high: int, after: int) -> None:
+        """Begin a clean-up of results before ``high``; INT64_MAX: of all that rows owe by now."""
+        low = self._clean_until
+        resident = self._resident(low, high)
+        everything = [*self._generations, *([] if resident is None else [resident])]
+        parts = []
+        for number, spec in enumerate(self._spec.streams):
+            whole = [Slice(block, 0, len(block)) for g in everything for block in g.blocks[number]]
+            parts.append(within(whole, max(low - spec.window, LONG_AGO), high))
+        for generation in everything:
+            generation.unit.verify()
+        stretch = Stretch(low, high, self._cleaned_epoch)
+        self._jobs.append(Cleaning(self._spec_with, parts, self._epoch_of, stretch, self._budget()))
+        until = low if high == INT64_MAX and after >= 0 else high
+        self._until.append((until, max(after, self._cleaned_epoch)))
+        if resident is not None:
+            self._unlink(resident)  # it stays where it is mapped
+
+    def _resident(self, low: int, high: int) -> Generation | None:
+        """Rows that are in memory, on disk for the time being."""
+        spilled: set[int] = set()
+        for generation in self._generations:
+            spilled |= generation.groups
+        going = []
+        for number, window in enumerate(self._live.windows):
+            rows = np.arange(window.head, window.tail)
+            times = window.times(rows)
+            earliest = max(low - self._spec.streams[number].window, LONG_AGO + 1)
+            there = (times >= max(earliest, window.extent.horizon)) & (times <= high)
+            rows = rows[there]
+            if self._key is not None:
+                wanted = np.zeros(self._asked.groups, np.bool_)
+                wanted[list(spilled)] = True
+                rows = rows[wanted[self.groups_of(number, rows)]]
+            going.append(rows)
+        if not any(map(len, going)):
+            return None
+        generation = self._write(going, RESIDENT)
+        return self._in_memory(going) if generation is None else generation
+
+    def _in_memory(self, going: list[I64]) -> Generation:
+        """The same where the disk has no room."""
+        chosen = [
+            (rows, self.arrivals(k, rows), self.groups_of(k, rows)) for k, rows in enumerate(going)
+        ]
+        exporters = [self._live.exporter(k) for k in range(len(going))]
+        writer = UnitWriter(None, "generation", {"left": RESIDENT})
+        write_generation(writer, self._spec.streams, exporters, chosen)
+        return read_generation(Unit.of(writer.close()), RESIDENT, self._spec.streams)
+
+    def _epoch_of(self, stream: int, arrivals: I64) -> I64:
+        return self._numbering[stream].epochs(arrivals)
+
+    def _spec_with(self, arrivals: Any) -> JoinSpec:
+        session = self._session
+        assert session._bound is not None
+        payloads = session._payloads
+        return session._bound.spec_with(
+            lambda stream, names, rows: payloads[stream].take(names, arrivals(stream, rows))
+        )
+
+    def _budget(self) -> int:
+        widths = max(
+            ROW_BYTES + 16 * (len(s.columns) + len(s.keys) + 8 * len(s.wides))
+            for s in self._spec.streams
+        )
+        return int(self.limit // LOAD_SHARE // widths)
+
+    def after_push(self, rows: int) -> Iterator[list[Any]]:
+        """Owed results that are to leave now, as much work as the rows that came are worth."""
+        if not self._generations and not self._jobs:
+            return
+        mark, longest = self._least_mark(), max(s.window for s in self._spec.streams)
+        behind = mark - self._clean_until
+        if not self._jobs and mark > LONG_AGO and (behind > longest or mark == INT64_MAX):
+            self._begin(mark, -1)
+        self._credit += PACE * max(rows, 1)
+        while self._jobs and (self._credit > 0 or behind > 3 * longest):
+            yield from self._step()
+        if not self._jobs:
+            self._credit = 0
+
+    def _step(self) -> Iterator[list[Any]]:
+        """One load of the first clean-up."""
+        began = time.perf_counter()
+        owed: Owed | None = next(self._jobs[0], None)
+        self.done.seconds += time.perf_counter() - began
+        if owed is None:
+            self._jobs.popleft()
+            self._clean_until, self._cleaned_epoch = self._until.popleft()
+            self._drop_generations()
+            return
+        self._credit -= owed.rows
+        if len(owed.found[0]):
+            self.done.cleaned += len(owed.found[0])
+            yield owed.found
+
+    def clean_up(self, report: Report | None = None) -> Iterator[list[Any]]:
+        """All results that are owed now."""
+        while self._jobs:
+            yield from self._step()
+        if not self._generations:
+            return
+        epoch = self._epoch
+        for numbering, window in zip(self._numbering, self._live.windows, strict=True):
+            numbering.next_epoch(window.tail)
+        self._epoch += 1
+        self._begin(INT64_MAX, epoch)
+        while self._jobs:
+            job = self._jobs[0]
+            yield from self._step()
+            if report is not None:
+                report(min(job.joined, job.rows), job.rows)
+
+    def close(self) -> None:
+        """Let go of all files."""
+        self._jobs.clear()
+        self._generations = []
+        if self._folder is not None:
+            self._folder.close()
+
+    # -- looking -------------------------------------------------------------------------------
+
+    def count(self, found: list[Any]) -> None:
+        """Note which rows have results, once that may matter soon."""
+        if self._key is None or self._folder is None or not len(found[0]):
+            return
+        if self._epoch or 2 * self._bytes > self.limit:
+            self._counted.note(found[0])
+
+    def metrics(self) -> dict[str, Any]:
+        """Bytes in memory and on disk, and what was done."""
+        files = self._generations
+        resident = sum(map(len, self._live.windows))
+        spilled = sum(generation.rows for generation in files)
+        share = spilled / max(resident + spilled, 1)
+        owed = self._live.results * share / max(1 - share, 0.01) if files else 0.0
+        return {
+            "limit": self.limit,
+            "bytes_in_memory": self._look(),
+            "bytes_on_disk": sum(g.unit.nbytes for g in files)
+            + sum(p.bytes_on_disk for p in self._session._payloads),
+            "generations": len(files),
+            "rows_on_disk": spilled,
+            "spills": self.done.spills,
+            "spill_failures": self.done.failures,
+            "results_owed": round(max(owed - self.done.cleaned, 0.0)),
+            "results_cleaned_up": self.done.cleaned,
+            "clean_up_seconds": self.done.seconds,
+        }
+
+
+def _reason(error: OSError) -> str:
+    return "the disk is full" if is_full(error) else str(error)

@@ -1,0 +1,58 @@
+"""Arrival numbers of rows whose numbers in a window have changed, and when they arrived."""
+
+from __future__ import annotations
+
+import numpy as np
+from windjoin.kernels.spec import I64
+
+
+class Numbering:
+    """Of the rows of one stream.
+
+    Rows that stay when others leave memory become the last ones before those that are to come, so
+    a number says when a row arrived but for those that stayed.
+
+    >>> numbering = Numbering()
+    >>> numbering.keep(np.array([1, 4]), 5)  # of rows 0 to 4
+    >>> numbering.arrivals(np.array([3, 4, 5])).tolist()
+    [1, 4, 5]
+    """
+
+    def __init__(self) -> None:
+        self._base = 0  # number of the first row that has come since
+        self._kept = np.empty(0, np.int64)  # arrival numbers of those before it
+        self._tails = np.empty(0, np.int64)  # where epochs begin
+        self._over = 0  # epochs before those
+
+    def arrivals(self, rows: I64) -> I64:
+        """Arrival numbers of rows that are in the window."""
+        if not len(self._kept):
+            return rows
+        at = rows - (self._base - len(self._kept))
+        old = at < len(self._kept)
+        found: I64 = np.where(old, self._kept[np.minimum(at, len(self._kept) - 1)], rows)
+        return found
+
+    def first(self, head: int) -> int:
+        """The arrival number of the first row of the window."""
+        at = head - (self._base - len(self._kept))
+        return int(self._kept[at]) if 0 <= at < len(self._kept) else head
+
+    def keep(self, rows: I64, tail: int) -> None:
+        """Of rows before ``tail`` only some are there any more, and are now the last of them."""
+        self._kept = np.ascontiguousarray(self.arrivals(rows))
+        self._base = tail
+
+    def next_epoch(self, tail: int) -> None:
+        """Rows from ``tail`` on arrive in the next epoch."""
+        self._tails = np.append(self._tails, tail)
+
+    def epochs(self, arrivals: I64) -> I64:
+        """In which epochs rows arrived."""
+        return np.searchsorted(self._tails, arrivals, "right") + self._over
+
+    def forget(self, first: int) -> None:
+        """Nobody asks for rows before ``first`` any more."""
+        gone = int(np.searchsorted(self._tails, first, "right"))
+        gone = max(gone - 1, 0)
+        self._tails, self._over = self._tails[gone:], self._over + gone
