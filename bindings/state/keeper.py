@@ -442,6 +442,11 @@ class Keeper:
         if self._epoch or 2 * self._bytes > self.limit:
             self._counted.note(found[0])
 
+    @property
+    def has_spilled(self) -> bool:
+        """Whether rows have left memory that others may still meet."""
+        return bool(self._generations or self._jobs)
+
     def metrics(self) -> dict[str, Any]:
         """Bytes in memory and on disk, and what was done."""
         files = self._generations

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 from windjoin.durations import Duration
 from windjoin.errors import StateError
+from windjoin.tuning import Tuning
 
 TAG = "$"  # of an object: what it stands for
 SIMPLE = (type(None), bool, int, float, str)
@@ -75,6 +77,13 @@ KINDS: dict[str, tuple[type, Callable[[Any, str], Any], Callable[[Any], Any]]] =
         np.timedelta64,
         lambda value, _: [int(value.astype(np.int64)), np.datetime_data(value.dtype)[0]],
         lambda data: np.timedelta64(*data),
+    ),
+    "tuning": (
+        Tuning,
+        lambda value, place: {
+            f.name: to_plain(getattr(value, f.name), place) for f in fields(value)
+        },
+        lambda data: Tuning(**{name: from_plain(one) for name, one in data.items()}),
     ),
     "int": (np.integer, lambda value, _: int(value), int),
     "float": (np.floating, lambda value, _: float(value), float),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from windjoin.errors import StateError
 from windjoin.kernels.intake import Intake
 from windjoin.own_times import END
 from windjoin.payload import Payload
@@ -32,13 +33,18 @@ if TYPE_CHECKING:
 # of `Options`; what is left out is given again to `restore`
 KEPT_OPTIONS = (
     *("lateness", "rows_only", "keep_rejected", "strategy", "segment", "ordered", "on_late"),
-    "idle",
+    *("idle", "weights", "tuning"),
 )
 
 
 def save(session: Session, path: Any, position: Any) -> None:
     """Write what changed since the last save to the same folder."""
     folder = Folder(path)
+    if session._memory is not None and session._memory.has_spilled:
+        raise StateError(
+            "a session whose rows are on disk cannot be saved; give it more memory=, or save it"
+            " before it spills"
+        )
     about = {
         "token": uuid.uuid4().hex,
         "query": described(session.query),
