@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from windjoin.arrow.plan import Limits
 from windjoin.arrow.segments import SEGMENTS
-from windjoin.epochs.deciding import decide
+from windjoin.epochs import warm
+from windjoin.epochs.deciding import decide, loads_of
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.packing import pack_epoch
@@ -31,6 +33,8 @@ class Cluster:
         self.chance = random.Random(seed)
         self.run = "run0"
         self.clock = 0.0
+        self.workers: list[Any] = [OrderedDict(), OrderedDict()]  # sessions of each
+        self.hows: Counter[str] = Counter()
         self.start(slots=1)
 
     def start(self, *, run: str | None = None, small: bool = False, **options: Any) -> None:
@@ -62,6 +66,7 @@ class Cluster:
             self.chance.shuffle(order)
             for slot in order[:until]:
                 for _ in range(1 + (slot in again)):
+                    warm._kept = self.chance.choice(self.workers)
                     own = self._of(slot, arrived)
                     results = list(probe_epoch(own, self.job, manifest, slot, stage))
                 found += results
@@ -69,6 +74,7 @@ class Cluster:
                 break
             if stage < self.job.stages - 1:
                 arrived = pa.Table.from_batches(found, SEGMENTS)
+        self.hows.update(load["how"] for load in loads_of(self.job.log, manifest))
         return found
 
     def _packed(self, manifest: Manifest, rows: Mapping[str, pa.Table]) -> pa.Table:

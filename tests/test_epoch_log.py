@@ -124,6 +124,39 @@ def test_many_files_are_merged_and_results_stay_the_same(
     )
 
 
+def test_sessions_are_kept_caught_up_and_made_anew(tmp_path: Path) -> None:
+    made = cluster(keyed(200), tmp_path, slots=3)
+    chance = np.random.default_rng(5)
+    given, found = [], []
+    for epoch in range(80):
+        given.append(
+            {
+                name: rows(
+                    *((5 * epoch + int(t), int(k)) for t, k in chance.integers(0, 5, (4, 2)))
+                )
+                for name in "ab"
+            }
+        )
+        if epoch == 60:
+            made.start(run="run1", slots=2)
+        found += made.epoch(epoch, given[-1], again=[1])
+    assert set(made.hows) == {"warm", "caught up", "rebuilt", "nothing to do"}
+    assert made.hows["rebuilt"] < made.hows["warm"]
+    whole = {name: pa.concat_tables([one[name] for one in given]) for name in "ab"}
+    expected = keyed(200).run(whole)
+    assert pairs(found) == sorted(
+        zip(expected["a_n"].to_pylist(), expected["m"].to_pylist(), strict=True)
+    )
+
+
+def test_sessions_take_no_more_than_they_may(tmp_path: Path) -> None:
+    made = cluster(keyed(200), tmp_path, slots=3, warm_bytes=1)
+    for epoch in range(4):
+        made.epoch(epoch, {name: rows((epoch, 1), (epoch, 2)) for name in "ab"})
+    assert set(made.hows) <= {"rebuilt", "nothing to do"}
+    assert not any(made.workers)
+
+
 def test_rows_of_one_table_are_told_apart(tmp_path: Path) -> None:
     a, b = (wj.stream(name, time="t", window=50) for name in "ab")
     query = wj.join(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from windjoin.arrow.placement import common_keys
 
@@ -56,6 +56,7 @@ def ticks(case: Case, lateness: int) -> Any:
     return f"{lateness}ns"
 
 
+@settings(max_examples=settings().max_examples // 2)  # functions of queries take long to compile
 @given(data=st.data(), case=cases(2, 4), seed=st.integers(0, 2**32), small=st.booleans())
 def test_epochs_give_the_results_of_the_definition(
     data: Any, case: Case, seed: int, small: bool
@@ -76,6 +77,7 @@ def test_epochs_give_the_results_of_the_definition(
         *(["groups"] if common_keys(bound.spec) else []),
     ]
     given_ = {"lateness": ticks(case, lateness), "small": small}
+    given_["warm_bytes"] = draw(st.sampled_from([0, 10**9, 10**9]))
     with tempfile.TemporaryDirectory() as root:
         cluster = Cluster(query, schemas(case), root, seed)
         found: list[pa.RecordBatch] = []

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from windjoin.arrow.blocks import Counts
 from windjoin.arrow.places import at_place
-from windjoin.arrow.probing import ResultBatches
+from windjoin.arrow.probing import MOST_ROWS, ResultBatches
 from windjoin.arrow.segments import SegmentReader, arrow_array
 from windjoin.arrow.together import Together
 from windjoin.epochs.completing import completed
@@ -22,6 +22,7 @@ from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.packing import COUNTED, COUNTS, REJECTED, rejected_schema
 from windjoin.epochs.slotfile import MERGED, NEW, SlotWriter, read_slot
 from windjoin.epochs.storage import Folder, local_path
+from windjoin.epochs.warm import Warm, serves
 from windjoin.epochs.window import Window, table_of
 from windjoin.kernels.spec import I64
 from windjoin.pyx.base.column import in_order
@@ -59,7 +60,7 @@ class _Slot:
         self.refused: dict[int, list[pa.RecordBatch]] = {}
         self.read_rows = self.written = 0
         self.tally = Counts([0] * job.streams)
-        self.how = "scan"
+        self.how = "nothing to do"
 
     # -- rows come -------------------------------------------------------------------------------
 
@@ -151,16 +152,29 @@ class _Slot:
     def results(self) -> Iterator[pa.RecordBatch]:
         """The results that the new rows complete."""
         if self.hops is not None:
+            self.how = "hops"
             yield from self.hops.results(self._old(), self.new, self.tally)
             return
         if not any(table.num_rows for table in self.new):
             return
+        if serves(self.job, self.manifest):
+            yield from self._by_session()
+            return
         plan = self.job.plan
-        joined = Together(plan)
+        joined, self.how = Together(plan), "scan"
         output = ResultBatches(plan, joined)
         old = self._old()
         for found in completed(joined, old, self.new, plan.limits, self.tally):
             yield from output.batches(found)
+
+    def _by_session(self) -> Iterator[pa.RecordBatch]:
+        warm = Warm(self.job, self.manifest, self.slot, self.window)
+        self.how, before = warm.how, warm.comparisons
+        for found in warm.results(self.new):
+            self.tally.results += found.num_rows
+            for first in range(0, found.num_rows, MOST_ROWS):
+                yield from found.slice(first, MOST_ROWS).combine_chunks().to_batches()
+        self.tally.comparisons = warm.comparisons - before
 
     def _old(self) -> list[pa.Table]:
         pieces = self.window.pieces()

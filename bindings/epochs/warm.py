@@ -1,0 +1,145 @@
+"""Sessions that a worker keeps from one epoch to the next: a bonus, never the truth.
+
+A session of a slot is as its log was at the end of some epoch.  If the slot comes to this worker
+again, epochs that went elsewhere meanwhile are pushed from the log; if that cannot be, or would
+take longer, the session is made anew from the log, without joining its rows with each other.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from windjoin.epochs.job import Job
+from windjoin.epochs.manifest import Entry, Manifest
+from windjoin.epochs.routing import Routes
+from windjoin.epochs.window import Window
+from windjoin.session import Options, Session
+
+FEW = 1 << 16  # rows that are pushed at once
+WORTH = 4  # rows that are made anew in the time in which one is pushed and its results thrown away
+FOREVER = 2**62  # sessions forget by promises alone
+
+
+@dataclass
+class Kept:
+    """A session, and the epoch it ends with."""
+
+    session: Session
+    epoch: int
+    run: str
+    routes: Routes
+    bytes: int = 0
+
+
+_kept: OrderedDict[tuple[str, str, int], Kept] = OrderedDict()  # least recently used first
+
+
+def serves(job: Job, manifest: Manifest) -> bool:
+    """Whether sessions can do the work of a slot."""
+    query = job.plan.query
+    return job.warm_bytes > 0 and not query.exclude_self and not manifest.own.units.once
+
+
+class Warm:
+    """The session of a slot, ready for the rows of an epoch."""
+
+    def __init__(self, job: Job, manifest: Manifest, slot: int, window: Window) -> None:
+        self.job, self.manifest, self.slot, self.window = job, manifest, slot, window
+        self.key = (job.root, job.plan.identity, slot)
+        self.how = "warm"
+        kept = _kept.pop(self.key, None)  # whatever ends this badly ends the session, too
+        missed = None if kept is None else self._missed(kept)
+        if kept is None or missed is None:
+            if kept is not None:
+                kept.session.abandon()
+            self.how = "rebuilt"
+            kept = self._rebuilt()
+        else:
+            self.how = "caught up" if missed else "warm"
+            self._catch_up(kept, missed)
+        self.kept = kept
+        self._promise(kept.session)
+
+    @property
+    def comparisons(self) -> int:
+        """Of the session so far."""
+        return int(self.kept.session.metrics["comparisons"])
+
+    def results(self, new: Sequence[pa.Table]) -> Iterator[pa.Table]:
+        """What the rows of the epoch complete; then the session is kept."""
+        yield from self._push(self.kept.session, new)
+        kept = self.kept
+        kept.epoch, kept.run = self.manifest.epoch, self.manifest.run
+        kept.routes, kept.bytes = self.manifest.own, kept.session.state_bytes
+        _kept[self.key] = kept
+        total = sum(one.bytes for one in _kept.values())
+        while total > self.job.warm_bytes:
+            _, oldest = _kept.popitem(last=False)
+            total -= oldest.bytes
+            oldest.session.abandon()
+
+    def _missed(self, kept: Kept) -> list[Entry] | None:
+        """Epochs since that of the session; None if it had better be made anew."""
+        entries = self.manifest.window
+        if (kept.epoch, kept.run) not in {(entry.epoch, entry.run) for entry in entries}:
+            return None
+        known = [t for entry in entries for t in (*entry.low, *entry.high) if t is not None]
+        if known and not kept.routes.same(self.manifest.own, min(known), max(known)):
+            return None
+        missed = [entry for entry in entries if entry.epoch > kept.epoch]
+        if any(entry.since >= 0 for entry in missed) or any(map(self.window.moved, missed)):
+            return None
+        if WORTH * sum(e.rows for e in missed) > sum(e.rows for e in entries):
+            return None
+        return missed
+
+    def _catch_up(self, kept: Kept, missed: Sequence[Entry]) -> None:
+        for entry in missed:
+            pieces = self.window.pieces([entry], prune=False)
+            tables = [
+                pa.Table.from_batches(own, schema)
+                for own, schema in zip(pieces, self.window.schemas, strict=True)
+            ]
+            for _ in self._push(kept.session, tables):
+                pass  # another worker has given these results
+
+    def _rebuilt(self) -> Kept:
+        plan = self.job.plan
+        session = Session(plan.query, plan.schemas, Options())
+        live, payloads = session._live, session._payloads
+        assert live is not None
+        for clock in live.clocks:
+            clock.lateness = FOREVER
+        for stream, pieces in enumerate(self.window.pieces()):
+            for piece in pieces:
+                rows = plan.bound.prepare(stream, piece).rows
+                live.load(stream, rows)
+                payloads[stream].append(pa.Table.from_batches([piece]))
+                clock = live.clocks[stream]
+                clock.newest = max(clock.newest, int(rows.time[-1]))
+        live.loaded(0)
+        return Kept(session, self.manifest.epoch - 1, "", self.manifest.own)
+
+    def _promise(self, session: Session) -> None:
+        """What is late comes no more, so rows that only it could meet may go."""
+        assert session._live is not None
+        for stream, mark in enumerate(self.manifest.watermarks):
+            if mark is not None:
+                session._live.advance(stream, mark)
+
+    def _push(self, session: Session, tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+        for name, table in zip(self.job.plan.query.names, tables, strict=True):
+            for first in range(0, table.num_rows, FEW):
+                found = session.push(name, table.slice(first, FEW))
+                assert isinstance(found, pa.Table)
+                if found.num_rows:
+                    yield found
+
+
+def forget() -> None:
+    """End all sessions that are kept."""
+    while _kept:
+        _kept.popitem()[1].session.abandon()
