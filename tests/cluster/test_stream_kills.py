@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -120,13 +121,11 @@ def results(folder: Path, how: str) -> pa.Table:
     out = folder / "out"
     if how == "start":
         return pq.read_table(out)
-    import json
-
     named: dict[str, Any] = {}
-    for path in sorted((out / "_spark_metadata").iterdir(), key=lambda p: int(p.stem)):
-        if not path.name.startswith("."):
-            for line in path.read_text().splitlines()[1:]:
-                named[json.loads(line)["path"]] = None
+    logged = (out / "_spark_metadata").glob("[0-9]*")
+    for path in sorted(logged, key=lambda path: int(path.stem)):
+        for line in path.read_text().splitlines()[1:]:
+            named[json.loads(line)["path"]] = None
     files = [name.removeprefix("file://") for name in named]
     return pa.concat_tables([pq.read_table(f, partitioning=None) for f in files])
 
