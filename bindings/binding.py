@@ -44,16 +44,19 @@ class BoundQuery:
     10
     """
 
-    def __init__(self, query: Query, schemas: Mapping[str, pa.Schema]) -> None:
+    def __init__(
+        self, query: Query, schemas: Mapping[str, pa.Schema], clock: Clock | None = None
+    ) -> None:
+        """``clock``: what times count, where other queries share it; else the finest there is."""
         _check_streams(query.names, schemas)
         schemas = {name: gatherable_schema(schema) for name, schema in schemas.items()}
         self.query = query
         self.schemas = schemas
-        self.clock: Clock = clock_of(query.streams, schemas)
+        self.clock: Clock = clock or clock_of(query.streams, schemas)
         lowering = Lowering(query.names, schemas)
         for number, stream in enumerate(query.streams):
             for condition in stream.conditions:
-                lowering.filter(number, condition)
+                lowering.where(number, condition)
         for condition in query.on:
             lowering.add(condition)
         self.output = Output(query, schemas, lowering.score)
@@ -67,6 +70,7 @@ class BoundQuery:
             query.exclude_self,
             _nearest(query, lowering),
             tuple(lowering.scores),
+            query.sides.kept(len(query.streams)),
         )
 
     def _stream_rows(self) -> list[StreamRows]:

@@ -25,6 +25,7 @@ from windjoin.kernels.compiling import CompileError
 from windjoin.kernels.hosted import HostJoin, Way
 from windjoin.kernels.intake import Intake, Judged, Silencing
 from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.outer import Outer
 from windjoin.kernels.raised import FunctionRaised
 from windjoin.kernels.records import spread_wides
 from windjoin.kernels.scores import Scores
@@ -78,6 +79,8 @@ class ClusterJoin(Intake):
         super().__init__(spec, lateness, silence)
         self._found = 0
         self._given_before = LONG_AGO
+        if spec.kept is not None:
+            self.outer = Outer(spec.kept, self.windows)
         self._stores = self.new_stores()
         with told_where():
             self.routing = routing(spec, self.statistics, hosts, span)
@@ -142,7 +145,10 @@ class ClusterJoin(Intake):
         if self.silence is not None:
             self.silence.heard(stream if len(rows) else -1)
         self.counts[stream].rows_in += len(rows)
-        self._add(stream, rows, self.usable(stream, rows, judged), judged.ordered)
+        usable = self.usable(stream, rows, judged)
+        if self.outer is not None:
+            self.outer.admit(stream, rows, judged.late, usable)
+        self._add(stream, rows, usable, judged.ordered)
         found = self.catch_up()
         self._look_after(len(rows) + self._forget() // 2)
         return found
@@ -172,11 +178,17 @@ class ClusterJoin(Intake):
 
     def flush(self) -> list[Any]:
         """All results that are still to come, now that no rows will."""
-        return self._counted(FOREVER)
+        found = self._counted(FOREVER)
+        if self.outer is not None:
+            self.outer.settle(at_end=True)
+        return found
 
     def catch_up(self) -> list[Any]:
         """Results that are complete as all streams have come so far."""
-        return self._counted(min(clock.watermark for clock in self.clocks))
+        found = self._counted(min(clock.watermark for clock in self.clocks))
+        if self.outer is not None:
+            self._forget()  # what can be in no result any more comes out with these
+        return found
 
     def _counted(self, watermark: int) -> list[Any]:
         with told_where():
@@ -185,7 +197,12 @@ class ClusterJoin(Intake):
         if again:
             found = self._not_given(found)
         self._found += len(found[0])
-        return self._scored(found)
+        found = self._scored(found)
+        return found if self.outer is None else self.outer.look_at(found)
+
+    def reached(self, streams: Sequence[int]) -> int:
+        """All results before this time have come out."""
+        return self.cluster.earliest
 
     def begin(self) -> None:
         """Start the hosts."""
@@ -223,6 +240,8 @@ class ClusterJoin(Intake):
         if earliest != LONG_AGO:
             for store, stream in zip(self._stores, self.spec.streams, strict=True):
                 gone += store.forget(max(earliest - stream.window, LONG_AGO))
+        if self.outer is not None:
+            self.outer.settle()
         self.keep_small()
         return gone
 
@@ -254,7 +273,9 @@ class ClusterJoin(Intake):
     @property
     def results(self) -> int:
         """Results so far."""
-        return self._found
+        if self.outer is None:
+            return self._found
+        return self.outer.given + (self._found if self.outer.kept.form == "pairs" else 0)
 
     @property
     def nbytes(self) -> int:
@@ -393,7 +414,7 @@ def join_on_hosts(
     statistics = with_sampled(
         measure(spec, list(rows)), spec, spread_wides(spec, rows, SAMPLE_ROWS)
     )
-    bare = replace(spec, scores=())  # they are computed once all results are there
+    bare = replace(spec, scores=(), kept=None)  # they are computed once all results are there
     join = ClusterJoin(bare, hosts, statistics=statistics, span=_span(rows))
     try:
         join.begin()

@@ -32,10 +32,18 @@ def as_data(query: Query, last: BatchRun | None) -> dict[str, Any]:
         "on": [repr(condition) for condition in query.on],
         "nearest": query.nearest,
         "exclude_self": [[query.names[a], query.names[b]] for a, b in query.exclude_self],
+        "how": query.sides.how,
+        **{
+            option: [query.names[stream] for stream in getattr(query.sides, option)]
+            for option in ("keep", "exists", "missing")
+        },
     }
     if last is None:
         data["order"] = None
         return data
+    if last.parts:  # each with a plan of its own
+        data |= {"order": None, "joins": [as_data(part.bound.query, part) for part in last.parts]}
+        return data | {"metrics": last.metrics()}
     spec, run = last.bound.spec, last.run
     data["time_unit"] = last.bound.time_unit
     data["threads"] = run.threads
@@ -130,6 +138,12 @@ def as_text(data: Mapping[str, Any]) -> str:
     lines += [f"  {condition}" for condition in data["on"]] or ["  nothing: a cross product"]
     if data["nearest"] is not None:
         lines.append(f"of every row the {data['nearest']} nearest partners")
+    lines += _what_comes_out(data)
+    for join in data.get("joins", ()):
+        lines += ["by this join:", *(f"  {line}" for line in as_text(join).splitlines())]
+    if "joins" in data:
+        lines.append(f"results: {data['metrics']['results']:,}")
+        return "\n".join(lines)
     if data.get("cluster"):
         lines += _cluster_lines(data["cluster"])
     elif data["order"] is None:
@@ -159,6 +173,22 @@ def as_text(data: Mapping[str, Any]) -> str:
     if "metrics" in data:
         lines.append(f"results: {data['metrics']['results']:,}")
     return "\n".join(lines)
+
+
+def _what_comes_out(data: Mapping[str, Any]) -> list[str]:
+    """Which rows come out beside results, or instead of them.
+
+    >>> _what_comes_out({"keep": ["a"], "exists": [], "missing": ["c"]})
+    ['and rows of a that are in no result', 'combinations that no row of c fits']
+    """
+    lines = []
+    if data["keep"]:
+        lines.append(f"and rows of {', '.join(data['keep'])} that are in no result")
+    if data["exists"]:
+        lines.append(f"combinations that rows of {', '.join(data['exists'])} fit, each once")
+    if data["missing"]:
+        lines.append(f"combinations that no row of {', '.join(data['missing'])} fits")
+    return lines
 
 
 def _taken(stream: Mapping[str, Any]) -> list[str]:

@@ -41,6 +41,7 @@ class StreamPlan:
     columns: list[Recipe] = field(default_factory=list)
     keys: list[Recipe] = field(default_factory=list)
     filters: list[Typed] = field(default_factory=list)
+    owned: int = 0  # of these, the first: what ``where`` says, apart from what conditions come to
     spaces: list[int] = field(default_factory=list)
     wides: list[WideRecipe] = field(default_factory=list)
     scored: list[WideRecipe] = field(default_factory=list)  # wide columns that only scores read
@@ -92,6 +93,11 @@ class Lowering:
     def filter(self, stream: int, condition: Expression) -> None:
         """Keep only the rows of a stream for which ``condition`` is true."""
         self.plans[stream].filters.append(check_condition(condition, self._schemas))
+
+    def where(self, stream: int, condition: Expression) -> None:
+        """The same as its ``where``, before any condition is added: others are no rows of it."""
+        self.filter(stream, condition)
+        self.plans[stream].owned += 1
 
     def add(self, condition: Expression) -> None:
         """Lower one condition of the conjunction."""

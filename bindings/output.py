@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,13 @@ class Output:
                 OutputColumn(
                     field.with_name(f"{name}_{field.name}"), Column(name, field.name), None
                 )
-                for name in query.names
+                for name in query.given
                 for field in schemas[name]
             ]
         else:
             self.columns = [_selected(expression, schemas) for expression in query.select]
+        if query.sides.keep:
+            self.columns = [_nullable(query, column) for column in self.columns]
         names = [column.field.name for column in self.columns]
         for name in names:
             if names.count(name) > 1:
@@ -73,7 +75,9 @@ class Output:
                     f" ({', '.join(sources)}); choose columns with select= and .alias"
                 )
         self.schema = pa.schema([column.field for column in self.columns])
-        measures = (node for item in self.columns for node in _measures(item.source))
+        measures = [node for item in self.columns for node in _measures(item.source)]
+        if query.sides.combined(len(query.streams)):
+            measures = []  # the kernels give combinations that come of several joins, without
         self._scores = {node.key: score(node) for node in measures}
         self._needed = self._by_stream(self._gathered)
         self._slowest_first = self._by_cost(schemas)
@@ -221,6 +225,13 @@ def _selected(expression: Expression, schemas: Mapping[str, pa.Schema]) -> Outpu
             " make it a float by / 1"
         )
     return OutputColumn(pa.field(name, arrow_type(typed.kind)), inner, typed)
+
+
+def _nullable(query: Query, column: OutputColumn) -> OutputColumn:
+    """The column as it is where its streams may have no row in a result."""
+    streams = map(query.names.index, column.source.streams)
+    lacking = any(query.sides.may_lack(stream) for stream in streams)
+    return replace(column, field=column.field.with_nullable(True)) if lacking else column
 
 
 def _measures(expression: Expression) -> Iterator[PairFunction]:

@@ -20,6 +20,7 @@ from windjoin.expressions import (
     Udf,
     Unary,
 )
+from windjoin.hows import INNER, How, Sides, check_conditions, check_selected, sides
 from windjoin.notebook import Explanation, query_html
 from windjoin.processor import check_isa
 from windjoin.runs import Runs
@@ -51,11 +52,17 @@ class Query:
     exclude_self: tuple[tuple[int, int], ...] = ()  # pairs of stream numbers, lower first
     nearest: int | None = None
     runs: Runs = field(default_factory=Runs, init=False, repr=False)
+    sides: Sides = INNER  # which rows come out
 
     @property
     def names(self) -> tuple[str, ...]:
         """The streams' names, in order."""
         return tuple(stream.name for stream in self.streams)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The streams whose rows come out: all, but for ``semi``, ``anti``, exists=, missing=."""
+        return tuple(self.names[s] for s in self.sides.given(len(self.streams)))
 
     def bind(self, schemas: Mapping[str, pa.Schema]) -> BoundQuery:
         """Check the query against the columns and types of its streams' data."""
@@ -121,6 +128,9 @@ class Query:
         tuning: Tuning | None = None,
     ) -> dict[str, I64]:
         """Row numbers of the members of every result, and no payload; arguments as in `run`.
+
+        For each stream whose rows come out an int64 array; -1 stands for none where a row of
+        another stream comes out without a partner (``how=``, ``keep=``).
 
         >>> import windjoin as wj
         >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -308,6 +318,10 @@ def join(
     cross: bool = False,
     exclude_self: bool | Iterable[Any] = False,
     nearest: int | None = None,
+    how: How = "inner",
+    keep: Iterable[Any] = (),
+    exists: Iterable[Any] = (),
+    missing: Iterable[Any] = (),
 ) -> Query:
     """Join 2 to 16 streams on conditions that must all hold, inside their windows.
 
@@ -322,12 +336,24 @@ def join(
     ``nearest``: of every row that completes results, only those with so many best partners: least
     by the distance in ``on``, or greatest by the similarity; ties go to the earlier time, then to
     the earlier arrival.  For two streams, and one measure that is compared with a number.
+    ``how``: "left", "right" and "full" also give the rows of the first, the last, or any stream
+    that are in no result, once, with nulls for all others; "semi" gives the rows of the first
+    stream that are in a result, each once, and "anti" those that are in none.
+    ``keep``: the streams (or their names) of which rows in no result come out, too.
+    ``exists``, ``missing``: combinations of the other streams, each once, for which these have rows
+    that fit, or have none.
 
     >>> import windjoin as wj
     >>> a, b = (wj.stream(name, time="ts", window="10s") for name in ("a", "b"))
     >>> q = wj.join(a, b, on=[a["k"] == b["k"], a["x"] < b["x"]], exclude_self=True)
     >>> q.on, q.exclude_self
     ((a["k"] == b["k"], a["x"] < b["x"]), ((0, 1),))
+    >>> tables = {"a": {"ts": [1, 2], "k": [5, 6]}, "b": {"ts": [3], "k": [5]}}
+    >>> a, b = (wj.stream(name, time="ts", window=10) for name in ("a", "b"))
+    >>> wj.join(a, b, on=a["k"] == b["k"], how="left").indices(tables)
+    {'a': array([0, 1]), 'b': array([ 0, -1])}
+    >>> wj.join(a, b, on=a["k"] == b["k"], how="anti").run(tables).to_pylist()
+    [{'a_ts': 2, 'a_k': 6}]
     """
     check_isa()
     _check_streams(streams)
@@ -335,12 +361,17 @@ def join(
     if closed not in ("both", "right"):
         raise QueryError(f'closed={closed!r}: a window is closed="both" or closed="right"')
     conditions = _conditions(on, names)
+    asked = sides(names, how, keep, exists, missing)
+    check_conditions(asked, conditions, names)
     if not cross:
         _check_connected(conditions, names)
+        _check_base_connected(asked, conditions, names)
     chosen = None if select is None else _selection(select, names)
+    check_selected(asked, chosen, names)
     if nearest is not None:
         _check_nearest(nearest, conditions, names)
-    return Query(streams, conditions, chosen, closed, _self_pairs(exclude_self, names), nearest)
+    apart = _self_pairs(exclude_self, names)
+    return Query(streams, conditions, chosen, closed, apart, nearest, asked)
 
 
 def _check_nearest(nearest: object, conditions: Iterable[Expression], names: list[str]) -> None:
@@ -434,6 +465,15 @@ def _check_connected(conditions: Iterable[Expression], names: list[str]) -> None
             f"no condition connects {quoted(together)} with {quoted(apart)}: that is a cross"
             " product; add a condition, or say cross=True if it is meant"
         )
+
+
+def _check_base_connected(
+    asked: Sides, conditions: Iterable[Expression], names: Sequence[str]
+) -> None:
+    """Streams whose combinations come out are connected without those that are missing."""
+    if asked.missing:
+        base = [name for s, name in enumerate(names) if s not in asked.missing]
+        _check_connected([c for c in conditions if set(c.streams) <= set(base)], base)
 
 
 def _selection(select: Any, names: list[str]) -> tuple[Expression, ...]:

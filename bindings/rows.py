@@ -36,6 +36,7 @@ class StreamRows:
     def __init__(self, time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> None:
         self.time = time
         self._filters = list(plan.filters)
+        self._owned = plan.owned
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
         self._wides = plan.all_wides
@@ -67,7 +68,7 @@ class StreamRows:
             return data.column(column.name)
 
         times, timed = self.time.read(data.column(self.time.column))
-        live = self._live(timed, fetch, first_row)
+        live, present = self._live(timed, fetch, first_row)
         ticks = self.time.ticks(times, live, first_row)
         encoded = [
             self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
@@ -81,7 +82,7 @@ class StreamRows:
             column.absent = None if ok is None else ~ok
         arrays = [array for array, _ in encoded]
         _, columns, keys, made = self._split([ticks, *arrays, *(column for column, _ in wides)])
-        rows = Rows(ticks, columns, keys, made, usable=usable)
+        rows = Rows(ticks, columns, keys, made, usable=usable, present=present)
         return Prepared(rows, None if timed is None else ~timed)
 
     def require(self, names: Iterable[str]) -> None:
@@ -95,12 +96,13 @@ class StreamRows:
         if found is None:
             return None
         arrays, timed, usable = found
+        present = timed
         if self._filters:
-            live = self._live(timed, lambda column: data.column(column.name), first_row)
+            live, present = self._live(timed, lambda column: data.column(column.name), first_row)
             usable = both(usable, live)
         time, columns, keys, parts = self._split(arrays)
         wides = [wide_of(d, *part) for d, part in zip(self._sets or [], parts, strict=True)]
-        rows = Rows(time, columns, [key_of(key) for key in keys], wides, usable=usable)
+        rows = Rows(time, columns, [key_of(key) for key in keys], wides, usable, present)
         return Prepared(rows, None if timed is None else ~timed)
 
     @property
@@ -142,18 +144,24 @@ class StreamRows:
         wides = keys + len(self._keys)
         return arrays[0], arrays[1:keys], arrays[keys:wides], arrays[wides:]
 
-    def _live(self, timed: Bools | None, fetch: Any, first_row: int) -> Bools | None:
-        """Rows with a time that the conditions let pass; a function may raise for others only."""
-        live, every = timed, []
-        for condition in self._filters:
+    def _live(
+        self, timed: Bools | None, fetch: Any, first_row: int
+    ) -> tuple[Bools | None, Bools | None]:
+        """Rows with a time that the conditions let pass, and those that ``where`` lets pass.
+
+        A function may raise for others only.
+        """
+        live, present, every = timed, timed, []
+        for number, condition in enumerate(self._filters, 1):
             kept, raised = holds(condition, fetch)
             if raised is not None:
                 kept = kept | raised
                 every.append((condition, raised))
             live = kept if live is None else live & kept
+            present = live if number <= self._owned else present
         for condition, raised in every:
             self._refuse(condition, raised, live, fetch, first_row)
-        return live
+        return live, present
 
     def _refuse(
         self, typed: Typed, raised: Bools, live: Bools | None, fetch: Any, first_row: int

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,14 @@ from windjoin.errors import QueryError
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels import batch
+from windjoin.kernels.outer import Left
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.spec import I64, Rows
 from windjoin.kinds import INT64_MAX
+from windjoin.outer import in_order as in_order_of_time
+from windjoin.outer import numbers, of_whole, with_unmatched
 from windjoin.output import table_fetch
+from windjoin.presence import combinations
 from windjoin.progress import ProgressOption, progress_bar
 from windjoin.pyx.base.column import in_order
 from windjoin.pyx.base.pieces import sorting, sorting_by, taken
@@ -36,6 +40,8 @@ class BatchRun:
     rejected: dict[str, I64]  # row numbers without a time, per stream
     rows_in: dict[str, int] = field(default_factory=dict)
     cluster: dict[str, Any] | None = None  # what hosts of this process did, if there were any
+    unmatched: dict[str, int] = field(default_factory=dict)  # rows in no result that came out
+    parts: list[BatchRun] = field(default_factory=list)  # joins that say which combinations do
 
     def metrics(self) -> dict[str, Any]:
         """Counters of the run, in all and per stream."""
@@ -50,18 +56,38 @@ class BatchRun:
             "streams": {
                 name: {
                     "rows_in": self.rows_in[name],
-                    "joinable": self.run.rows[number],
+                    "joinable": self._joinable(number, name),
                     "rejected": len(self.rejected[name]),
+                    **({"unmatched": self.unmatched[name]} if name in self.unmatched else {}),
                 }
                 for number, name in enumerate(names)
             },
         }
 
+    def _joinable(self, number: int, name: str) -> int:
+        """Rows of a stream that can be part of a result."""
+        for part in self.parts:
+            if name in part.bound.query.names:
+                return part._joinable(part.bound.query.names.index(name), name)
+        return self.run.rows[number]
+
     @property
     def _comparisons(self) -> int:
+        if self.parts:
+            return sum(part._comparisons for part in self.parts)
         if self.cluster is None:
             return self.run.comparisons
         return sum(host["comparisons"] for host in self.cluster["hosts"])
+
+
+@dataclass
+class Joined:
+    """Results of whole tables."""
+
+    rows: list[I64]  # members of results, stream by stream
+    scores: Scores
+    left: Left = field(default_factory=list)  # rows that come out though they are in no result
+    order: I64 | None = None  # of results, and these rows behind them
 
 
 @dataclass(frozen=True)
@@ -81,18 +107,27 @@ class Options:
 def run(query: Query, tables: Mapping[str, Any], options: Options) -> tuple[pa.Table, BatchRun]:
     """The joined table."""
     read = _read(query, tables)
-    rows, done, scores = _join(query, read, options, scored=True)
+    found, done = _join(query, read, options, scored=True)
+    rows, data = found.rows, list(read.values())
     threads = threads_for(options.threads, len(rows[0]))
-    data = list(read.values())
-    return done.bound.gather(data, rows, threads, scores.of(rows, threads)), done
+    table = done.bound.gather(data, rows, threads, found.scores.of(rows, threads))
+    if not query.sides.plain:
+        table = with_unmatched(done.bound, table, table_fetch(data), found.left)
+        if found.order is not None:
+            table = table.take(cast(Any, pa.array(found.order)))
+    return table, done
 
 
 def indices(
     query: Query, tables: Mapping[str, Any], options: Options
 ) -> tuple[dict[str, I64], BatchRun]:
     """Row numbers of the members of every result."""
-    rows, done, _ = _join(query, _read(query, tables), options, scored=False)
-    return dict(zip(query.names, rows, strict=True)), done
+    found, done = _join(query, _read(query, tables), options, scored=False)
+    rows = found.rows
+    if not query.sides.plain:
+        rows = numbers(done.bound, rows, found.left)
+        rows = rows if found.order is None else [taken(members, found.order) for members in rows]
+    return dict(zip(query.given, rows, strict=True)), done
 
 
 def _read(query: Query, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
@@ -114,7 +149,7 @@ def _read(query: Query, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
 
 def _join(
     query: Query, tables: Mapping[str, pa.Table], options: Options, *, scored: bool
-) -> tuple[list[I64], BatchRun, Scores]:
+) -> tuple[Joined, BatchRun]:
     whole, before = _bound(query, {name: table.schema for name, table in tables.items()})
     bound = whole if scored else whole.without_scores()
     hosts = asked_hosts(bound, options)
@@ -125,6 +160,8 @@ def _join(
         raise QueryError(
             f"threads={threads} and hosts={hosts.count}: every host is a thread; give one of them"
         )
+    if query.sides.combined(len(query.streams)):
+        return _combined(query, tables, options, whole)
     prepared = [bound.prepare(number, table) for number, table in enumerate(data)]
     spec = bound.spec_with(table_fetch(data))
     streams = [one.rows for one in prepared]
@@ -136,16 +173,52 @@ def _join(
             )
         else:
             rows, found, scores, cluster = join_on_hosts(spec, streams, hosts, report)
-    if options.ordered:
-        rows = _by_time(prepared, rows)
+    joined = Joined(rows, scores)
+    if not query.sides.plain:
+        joined.rows, joined.left = of_whole(bound, prepared, rows)
+        found.results = len(joined.rows[0]) + sum(len(some) for _, some in joined.left)
+        if options.ordered:
+            members = numbers(bound, joined.rows, joined.left)
+            joined.order = in_order_of_time(bound, prepared, members)
+    elif options.ordered:
+        joined.rows = _by_time(prepared, rows)
     elif hosts is not None and hosts.count > 1:  # who finds a result depends on measured loads
-        rows = _by_members([one.rows for one in prepared], rows)
+        joined.rows = _by_members([one.rows for one in prepared], rows)
     rejected = {
         name: np.empty(0, np.int64) if one.null_time is None else np.flatnonzero(one.null_time)
         for name, one in zip(query.names, prepared, strict=True)
     }
     counts = {name: table.num_rows for name, table in tables.items()}
-    return rows, BatchRun(whole, found, rejected, counts, cluster), scores
+    unmatched = {query.names[stream]: len(some) for stream, some in joined.left}
+    return joined, BatchRun(whole, found, rejected, counts, cluster, unmatched)
+
+
+def _combined(
+    query: Query, tables: Mapping[str, pa.Table], options: Options, bound: BoundQuery
+) -> tuple[Joined, BatchRun]:
+    """Combinations for which other streams have rows that fit, or have none."""
+    last: list[BatchRun] = []
+
+    def of_part(asked: Query) -> dict[str, I64]:
+        own = {name: tables[name] for name in asked.names}
+        rows, done = indices(asked, own, replace(options, ordered=False))
+        last.append(done)
+        return rows
+
+    found = combinations(query, [len(table) for table in tables.values()], of_part)
+    joined = Joined(found, Scores(bound.spec, [], None))
+    prepared = [bound.prepare(number, table) for number, table in enumerate(tables.values())]
+    if options.ordered:
+        joined.order = in_order_of_time(bound, prepared, numbers(bound, joined.rows, []))
+    return joined, _run_of_parts(bound, last, len(joined.rows[0]))
+
+
+def _run_of_parts(bound: BoundQuery, parts: list[BatchRun], results: int) -> BatchRun:
+    """What the joins did that say what comes out; the plan is that of the last."""
+    counts = {name: rows for part in parts for name, rows in part.rows_in.items()}
+    rejected = {name: rows for part in parts for name, rows in part.rejected.items()}
+    run = replace(parts[-1].run, results=results)
+    return BatchRun(bound, run, rejected, counts, parts[-1].cluster, parts=parts)
 
 
 def _bound(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[BoundQuery, batch.Run | None]:

@@ -21,15 +21,18 @@ from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors, own_error
 from windjoin.kernels.intake import Intake
 from windjoin.kernels.live import LiveJoin
-from windjoin.kernels.spec import I64
+from windjoin.kernels.outer import Left
+from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.kinds import INT64_MAX
 from windjoin.late import LateRows, OnLate
 from windjoin.layout import empty_table
 from windjoin.memory import OnFull, asked_memory
 from windjoin.notebook import Explanation, metrics_html, query_html
+from windjoin.outer import numbers, with_unmatched
 from windjoin.output import Fetch
 from windjoin.own_times import END
 from windjoin.payload import Payload, gather_all
+from windjoin.presence import Parts
 from windjoin.progress import ProgressOption, progress_bar
 from windjoin.pyx.base.cpu import isa
 from windjoin.pyx.live.door import Door, Entrance, whole
@@ -123,6 +126,11 @@ class Session(Door):
         self._idle = [idle if stream.idle is None else stream.idle for stream in query.streams]
         self._memory: Keeper | None = None
         self._asked_memory = asked_memory(options.memory, options.spill, options.on_full)
+        if self._asked_memory is not None and not query.sides.plain:
+            raise QueryError(
+                "memory= is not for how=, keep=, exists= and missing=: rows on disk may have"
+                " partners that are not asked there; leave it out"
+            )
         self._numbers = {name: number for number, name in enumerate(query.names)}
         self._held: Held | None = None
         self._final: dict[str, Any] | None = None  # counters, once the session has ended
@@ -135,6 +143,7 @@ class Session(Door):
         self._live: Intake | None = None
         self._saved: Written | None = None
         self._position: Any = None
+        self._parts: Parts | None = None  # of a join that is several
         if schemas is not None:
             self._begin(schemas)
 
@@ -156,20 +165,24 @@ class Session(Door):
         self._rejected = {
             name: Rejected(bound.schemas[name], asked.keep_rejected) for name in self.query.names
         }
-        hosts = asked_hosts(bound, asked)
-        spec = bound.spec_with(self._fetch_live)
         silence = None
         if any(self._idle):
             limits = [one.nanoseconds / 1e9 if one else math.inf for one in self._idle]
             silence = limits, asked.clock
+
+        def join_of(bound: BoundQuery, spec: JoinSpec, silence: Any = None) -> Intake:
+            hosts = asked_hosts(bound, asked)
+            if hosts is None:
+                return LiveJoin(spec, lateness, silence=silence)
+            options = {"lateness": lateness, "ordered": asked.ordered, "silence": silence}
+            return ClusterJoin(spec, hosts, **options)
+
         with as_own_errors():
-            live = (
-                LiveJoin(spec, lateness, silence=silence)
-                if hosts is None
-                else ClusterJoin(
-                    spec, hosts, lateness=lateness, ordered=asked.ordered, silence=silence
-                )
-            )
+            if self.query.sides.combined(len(self.query.streams)):
+                self._parts = Parts(bound, self._fetch_live)
+                live: Intake = self._parts.join(lateness, silence, join_of)
+            else:
+                live = join_of(bound, bound.spec_with(self._fetch_live), silence)
         if self.rows_only and not any(kept):
             self._open_entrances(bound, live)
         windows, payloads = live.windows, self._payloads
@@ -437,10 +450,12 @@ class Session(Door):
             self._turn.refuse()
             raise
         for number, what in waiting.leave(before):  # nothing of that can be complete
-            if isinstance(what, pa.Table):
-                self._push(number, what, told=True)
-            else:
+            if not isinstance(what, pa.Table):
                 self._promise(number, what)
+                continue
+            early = self._push(number, what, told=True)
+            if not self.query.sides.plain:  # but rows that nothing can match
+                self._owed.append(early)
         return self._push_together(given, told=True)
 
     def _promise(self, number: int, time: Any) -> None:
@@ -457,7 +472,7 @@ class Session(Door):
         with as_own_errors():
             self._live.advance(number, ticks)
             found = self._live.catch_up()
-            if len(found[0]):
+            if len(found[0]) or (self._live.outer is not None and self._live.outer.any_left):
                 self._owed.append(self._results(found))
             self._forget()
 
@@ -467,7 +482,8 @@ class Session(Door):
         assert self._bound is not None
         live, bound = self._live, self._bound
         first = live.windows[number].tail
-        prepared = bound.prepare(number, table, first)
+        prepare = bound.prepare if self._parts is None else self._parts.prepare
+        prepared = prepare(number, table, first)
         times = prepared.rows.time
         judged = live.judge(number, times, prepared.null_time)
         if judged.late is not None and not told:
@@ -564,6 +580,9 @@ class Session(Door):
 
     def _results(self, found: list[Any]) -> Results:
         """``found``: row numbers of every stream, and scores."""
+        if not self.query.sides.plain:
+            outer = None if self._live is None else self._live.outer
+            return self._outer_results(found, [] if outer is None else outer.take())
         if self.rows_only:
             return dict(zip(self.query.names, found, strict=True))
         assert self._bound is not None
@@ -575,9 +594,22 @@ class Session(Door):
         threads = threads_for(None, len(rows[0]))
         return self._bound.gather_with(self._fetch, rows, threads, scores)
 
+    def _outer_results(self, found: list[Any], left: Left) -> Results:
+        """The same where rows may be in no result; ``left``: those that are in none for good."""
+        bound = self._bound
+        assert bound is not None
+        if self.rows_only:
+            return dict(zip(self.query.given, numbers(bound, found, left), strict=True))
+        rows, scores = found[: len(self._payloads)], found[len(self._payloads) :]
+        results = self._empty
+        if len(rows[0]):
+            threads = threads_for(None, len(rows[0]))
+            results = bound.gather_with(self._fetch, rows, threads, scores)
+        return with_unmatched(bound, results, self._fetch, left)
+
     def _nothing(self) -> Results:
         if self.rows_only:
-            return {name: np.empty(0, np.int64) for name in self.query.names}
+            return {name: np.empty(0, np.int64) for name in self.query.given}
         return self._empty
 
     def _forget(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from windjoin.kernels.keys import new_space
 from windjoin.kernels.order import Order
+from windjoin.kernels.outer import Outer
 from windjoin.kernels.records import Records, live_records
 from windjoin.kernels.renewal import Renewal
 from windjoin.kernels.scores import Scores
@@ -47,6 +48,7 @@ class Intake(ABC):
     each of ``spec.scores``: when a result leaves, its rows may be forgotten.
     """
 
+    outer: Outer | None = None  # where rows come out that are in no result
     replanned = 0  # how often orders or indexes have been chosen anew
 
     @property
@@ -74,6 +76,14 @@ class Intake(ABC):
         self.on_care: Callable[[], None] | None = None
         self._since_care, self._patience = 0, CARE_EVERY
         self._scores = Scores.of_sides(spec, self.windows)
+
+    def listen(self, outer: Outer) -> None:
+        """Let somebody look at results before their rows are forgotten; before any is found."""
+        self.outer = outer
+
+    def reached(self, streams: Sequence[int]) -> int:
+        """No result to come has a row of all of these and is older than this."""
+        return min((self.clocks[s].watermark for s in streams), default=2**63 - 1)
 
     @abstractmethod
     def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:

@@ -10,6 +10,7 @@ from windjoin.kernels.hops import pipeline
 from windjoin.kernels.intake import SWEEP_AT, Intake, Judged, Silencing
 from windjoin.kernels.nearest import Waiting, candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.outer import Outer
 from windjoin.kernels.replanning import FIRST_LOOK, better_orders, next_look, seen
 from windjoin.kernels.spec import I64, ArrayColumn, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
@@ -40,6 +41,8 @@ class LiveJoin(Intake):
         self._waiting: Waiting | None = None
         if spec.nearest is not None:
             self._waiting = Waiting(spec.nearest, self._scores.of(self._none()))
+        if spec.kept is not None:
+            self.outer = Outer(spec.kept, self.windows)
         statistics = statistics or unseen(spec)
         self._follow([best_order(spec, statistics, s) for s in range(len(spec.streams))])
 
@@ -59,17 +62,26 @@ class LiveJoin(Intake):
         self._stores = self.new_stores()
         give: Callable[[list[I64]], list[Any]] | None = self._scored if self._scores else None
         give = give if self._waiting is None else self._nearest
+        give = give if self.outer is None else self._looked_at_by_outer
         self.feeds[:] = [
             Feed(number, self._stores, self.clocks, one, self._care, give, self.silence)
             for number, one in enumerate(self.pipelines)
         ]
 
+    def listen(self, outer: Outer) -> None:
+        """Let somebody look at results before their rows are forgotten."""
+        super().listen(outer)
+        self._follow(self.orders)
+
     @property
     def results(self) -> int:
         """Results so far."""
+        if self.outer is not None and self.outer.kept.form != "pairs":
+            return self.outer.given
+        beside = 0 if self.outer is None else self.outer.given
         if self._waiting is not None:
-            return self._given
-        return self._found + sum(feed.results for feed in self.feeds)
+            return self._given + beside
+        return self._found + sum(feed.results for feed in self.feeds) + beside
 
     def _look(self) -> None:
         """Choose orders and indexes anew if what the windows hold makes others much cheaper."""
@@ -94,6 +106,7 @@ class LiveJoin(Intake):
             + sum(one.nbytes for one in self.pipelines)
             + sum(feed.nbytes for feed in self.feeds)
             + (0 if self._waiting is None else self._waiting.nbytes)
+            + (0 if self.outer is None else self.outer.nbytes)
         )
 
     @property
@@ -106,6 +119,17 @@ class LiveJoin(Intake):
 
         Per stream, arrival numbers of the members of every result; behind them its scores.
         """
+        if self.outer is None:
+            return self._push(stream, rows, judged)
+        alone = rows.usable if judged.late is None else ~judged.late
+        if judged.late is not None and rows.usable is not None:
+            alone = rows.usable & ~judged.late
+        self.outer.admit(stream, rows, judged.late, alone)
+        found = self._push(stream, rows, judged)
+        self._settle()
+        return found
+
+    def _push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
         if judged.late is None and judged.ordered and rows.usable is None:
             found = self._push_as_they_lie(stream, rows)
             if found is not None:
@@ -193,12 +217,28 @@ class LiveJoin(Intake):
         self._given += len(rows[0])
         return rows
 
+    def _looked_at_by_outer(self, found: list[I64]) -> list[Any]:
+        """Let new results be known to who asks what is in none; give out what they are."""
+        assert self.outer is not None
+        given = self._scored(found) if self._waiting is None else self._nearest(found)
+        return self.outer.look_at(given)
+
+    def _settle(self, at_end: bool = False) -> None:
+        """Rows that no row to come can meet come out if they are in no result."""
+        if self.outer is not None:
+            waiting = () if self._waiting is None else self._waiting.rows
+            self.outer.settle(waiting, at_end=at_end)
+
     def flush(self) -> list[Any]:
         """The results that waited for better partners, now that no row will come any more."""
         if self._waiting is None:
-            return self._scored(self._none())
-        rows = self._waiting.rest()
-        self._given += len(rows[0])
+            rows = self._scored(self._none())
+        else:
+            rows = self._waiting.rest()
+            self._given += len(rows[0])
+        if self.outer is not None:
+            rows = self.outer.look_at(rows)
+            self._settle(at_end=True)
         return rows
 
     def first_needed(self, stream: int) -> int:
@@ -214,6 +254,7 @@ class LiveJoin(Intake):
         if self.silence is not None:
             self.silence.heard(stream)
         gone = forget(self._stores, self.clocks)
+        self._settle()
         self.keep_small()
         self._look_after(1 + gone // 2)
 
@@ -248,6 +289,7 @@ class LiveJoin(Intake):
 
     def _care(self) -> int:
         """What feeds leave undone, now and then."""
+        self._settle()  # before rings forget
         sooner = super()._care()
         self._look()
         for feed in self.feeds if sooner else ():

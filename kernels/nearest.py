@@ -156,6 +156,11 @@ class Waiting:
         self._pairs = self._pairs.take(np.flatnonzero(~done))
         return [out.left, out.right, *out.scores]
 
+    @property
+    def rows(self) -> tuple[I64, I64]:
+        """Rows of both streams that wait."""
+        return self._pairs.left, self._pairs.right
+
     def needed(self, stream: int) -> int | None:
         """The first row of a stream that waits; None: no row does."""
         rows = self._pairs.right if stream else self._pairs.left

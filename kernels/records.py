@@ -140,6 +140,8 @@ def slice_rows(rows: Rows, first: int, last: int) -> Rows:
         keys,
         [slice_wide(wide, first, last) for wide in rows.wides],
         None if rows.usable is None else rows.usable[first:last],
+        None if rows.present is None else rows.present[first:last],
+        rows.parts and [part and slice_rows(part, first, last) for part in rows.parts],
     )
 
 

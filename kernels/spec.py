@@ -224,6 +224,18 @@ class Nearest:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Rows that come out although, or because, they are in no result.
+
+    ``pairs``: results come out too; "matched": instead of results, rows of the stream that are in
+    one; "unmatched": rows that are in none, and nothing else.
+    """
+
+    streams: tuple[int, ...]
+    form: Literal["pairs", "matched", "unmatched"] = "pairs"
+
+
+@dataclass(frozen=True, slots=True)
 class JoinSpec:
     """The whole query: 2 to 16 streams and predicates that must all hold."""
 
@@ -233,6 +245,7 @@ class JoinSpec:
     distinct: tuple[tuple[int, int], ...] = ()
     nearest: Nearest | None = None  # of two streams
     scores: tuple[Score, ...] = ()
+    kept: Kept | None = None
 
     def __post_init__(self) -> None:
         placed = tuple(
@@ -282,6 +295,8 @@ class Rows:
     keys: list[I64 | BytesColumn] = field(default_factory=list)
     wides: list[SetColumn | ArrayColumn] = field(default_factory=list)
     usable: Bools | None = None  # None: every row; False also for a null time
+    present: Bools | None = None  # rows with a time that filters let pass; None: every row
+    parts: list[Rows | None] | None = None  # of a join that is several, the rows for each
 
     def __len__(self) -> int:
         return len(self.time)

@@ -80,6 +80,11 @@ class Case(Printed):
         predicates = "".join(f"    {render(p, self.names)},\n" for p in self.query.predicates)
         apart = [[self.names[left], self.names[right]] for left, right in self.query.distinct]
         options = f", exclude_self={apart}" if apart else ""
+        for option in ("keep", "exists", "missing"):
+            numbers = getattr(self.query, option)
+            names = ", ".join(self.names[stream] for stream in numbers)
+            options += f", {option}=[{names}]" if numbers else ""
+        options += ", cross=True" if self.query.exists or self.query.missing else ""
         lines.append(
             f"query = wj.join({', '.join(self.names)}, on=[\n{predicates}],"
             f" closed={self.query.closed!r}{options})"

@@ -14,7 +14,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 from typing import Literal as OneOf
@@ -22,7 +22,7 @@ from typing import Literal as OneOf
 TIME = "ts"
 
 Row = dict[str, Any]
-Results = Counter[tuple[int, ...]]  # row numbers, one per stream, in stream order
+Results = Counter[tuple[int, ...]]  # row numbers, one per stream, in stream order; -1: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,9 @@ class Query:
     filters: tuple[Expression | None, ...]
     closed: OneOf["both", "right"] = "both"
     distinct: tuple[tuple[int, int], ...] = ()  # a row does not pair with itself
+    keep: tuple[int, ...] = ()  # rows in no result come out once, alone
+    exists: tuple[int, ...] = ()  # what comes out is what rows of these fit,
+    missing: tuple[int, ...] = ()  # and no rows of these do
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -198,6 +201,55 @@ def join(query: Query, streams: Sequence[list[Row]]) -> Results:
     return Counter(numbers for numbers, _ in partial)
 
 
+def given(query: Query) -> list[int]:
+    """The streams whose rows come out."""
+    asked = {*query.exists, *query.missing}
+    return [stream for stream in range(len(query.windows)) if stream not in asked]
+
+
+def of_streams(query: Query, streams: Sequence[list[Row]], chosen: Sequence[int]) -> Results:
+    """The join of some of the streams alone, by all that is said of these."""
+    place = {stream: number for number, stream in enumerate(chosen)}
+    part = Query(
+        tuple(query.windows[s] for s in chosen),
+        tuple(moved(p, place) for p in query.predicates if streams_of(p) <= set(chosen)),
+        tuple(f and moved(f, place) for f in (query.filters[s] for s in chosen)),
+        query.closed,
+        tuple((place[a], place[b]) for a, b in query.distinct if {a, b} <= set(chosen)),
+    )
+    return join(part, [streams[s] for s in chosen])
+
+
+def moved(expression: Expression, place: dict[int, int]) -> Expression:
+    """The expression where streams have other numbers."""
+    match expression:
+        case Column(stream, name):
+            return Column(place[stream], name)
+        case Apply(operation, operands, function):
+            return Apply(operation, tuple(moved(o, place) for o in operands), function)
+    return expression
+
+
+def outcome(query: Query, streams: Sequence[list[Row]]) -> Results:
+    """What comes out of a join: results, and rows and combinations without partners."""
+    shown = given(query)
+    found = set(of_streams(query, streams, shown))
+    for asked, wanted in ((query.exists, True), (query.missing, False)):
+        if asked:
+            of = sorted([*shown, *asked])
+            fitting = {
+                tuple(row for s, row in zip(of, numbers, strict=True) if s in shown)
+                for numbers in of_streams(query, streams, of)
+            }
+            found = {numbers for numbers in found if (numbers in fitting) == wanted}
+    for stream in query.keep:
+        for row in range(len(streams[stream])):
+            alone = takes_part(query, stream, streams[stream][row])
+            if alone and all(numbers[stream] != row for numbers in found if -1 not in numbers):
+                found.add(tuple(row if s == stream else -1 for s in shown))
+    return Counter(found)
+
+
 def ordered(results: Results, streams: Sequence[list[Row]]) -> list[tuple[int, ...]]:
     """Results by their own time, then by members in stream order: each by time, then by number."""
 
@@ -234,6 +286,9 @@ class Outcome:
     results: list[Results]  # one per event
     rejected: list[list[tuple[int, OneOf["null time", "late"]]]]  # one list per stream
     accepted: list[list[int]]
+    arrived: list[list[Row]] = field(default_factory=list)  # rejected ones without a time
+    brought_by: list[list[int]] = field(default_factory=list)  # the event, by stream and row
+    marks: list[list[int | None]] = field(default_factory=list)  # watermarks after each event
 
 
 def replay(query: Query, events: Sequence[Event], lateness: int) -> Outcome:
@@ -253,6 +308,7 @@ def replay(query: Query, events: Sequence[Event], lateness: int) -> Outcome:
         stream = event.stream
         if isinstance(event, Advance):
             watermark[stream] = _later(watermark[stream], event.time)
+            outcome.marks.append(list(watermark))
             continue
         for row in event.rows:
             time = row[TIME]
@@ -265,10 +321,49 @@ def replay(query: Query, events: Sequence[Event], lateness: int) -> Outcome:
             else:
                 outcome.accepted[stream].append(row_number)
                 watermark[stream] = _later(watermark[stream], time - lateness)
+        outcome.marks.append(list(watermark))
+    outcome.arrived, outcome.brought_by = arrived, brought_by
     for numbers, times in join(query, arrived).items():
         last = max(brought_by[stream][row] for stream, row in enumerate(numbers))
         outcome.results[last][numbers] += times
     return outcome
+
+
+def departures(query: Query, events: Sequence[Event], lateness: int) -> dict[tuple[int, ...], int]:
+    """What comes out of a join, and after which event; ``len(events)``: when it is closed.
+
+    A result comes with the last of its members, or, where only some members come out, as soon as
+    there are others that fit.  What is without a partner comes when no watermark lets one come.
+    """
+    replayed = replay(query, events, lateness)
+    shown, brought = given(query), replayed.brought_by
+    leaves = {}
+    for numbers in outcome(query, replayed.arrived):
+        member = {s: row for s, row in zip(shown, numbers, strict=True) if row >= 0}
+        come = max(brought[s][row] for s, row in member.items())
+        if query.exists:
+            of = sorted([*shown, *query.exists])
+            come = min(
+                max(brought[s][row] for s, row in zip(of, full, strict=True))
+                for full in of_streams(query, replayed.arrived, of)
+                if all(full[of.index(s)] == row for s, row in member.items())
+            )
+        waits = query.missing or [s for s in range(len(brought)) if s not in member]
+        if query.missing or len(member) < len(shown):
+            times = {s: replayed.arrived[s][row][TIME] for s, row in member.items()}
+            while come < len(events) and any(
+                mark is None or all(_may_meet(query, s, t, mark) for s, t in times.items())
+                for mark in (replayed.marks[come][other] for other in waits)
+            ):
+                come += 1
+        leaves[numbers] = come
+    return leaves
+
+
+def _may_meet(query: Query, stream: int, time: int, mark: int) -> bool:
+    """Whether a row may be in a result with one that comes at a watermark."""
+    age, window = mark - time, query.windows[stream]
+    return age <= 0 or age < window or (age == window and query.closed == "both")
 
 
 def _reason_to_reject(time: int | None, watermark: int | None) -> OneOf["null time", "late"] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -299,6 +299,32 @@ def cases(draw: Draw, least: int = 2, most: int = 5) -> Case:
         draw(st.sampled_from(["both", "right"])),
     )
     return Case(streams, query)
+
+
+@st.composite
+def outers(draw: Draw, most: int = 4) -> Case:
+    """A case in which rows without partners come out, or only what has some."""
+    case = draw(cases(most=most))
+    asked = draw(sides(range(len(case.streams))))
+    return replace(case, query=replace(case.query, **asked))
+
+
+@st.composite
+def sides(draw: Draw, streams: range) -> dict[str, tuple[int, ...]]:
+    """Which streams are kept, or only asked about."""
+    some = st.lists(st.sampled_from(streams), min_size=1, unique=True).map(sorted).map(tuple)
+    if draw(st.booleans()):
+        return {"keep": draw(some)}
+    asked = draw(some.filter(lambda chosen: len(chosen) < len(streams)))
+    return {draw(st.sampled_from(["exists", "missing"])): asked}
+
+
+@st.composite
+def outer_sessions(draw: Draw, most: int = 3) -> SessionCase:
+    """A session of such a case."""
+    drawn = draw(sessions(most=most))
+    asked = draw(sides(range(len(drawn.case.streams))))
+    return replace(drawn, case=replace(drawn.case, query=replace(drawn.case.query, **asked)))
 
 
 def steered(predicates: list[Expression], streams: list[list[Row]]) -> list[Expression]:

@@ -21,8 +21,9 @@ from windjoin import testing
 from tests import similarity_oracle
 from tests.api import build, table_rows
 from tests.cases import Case
-from tests.oracle import join
-from tests.strategies import cases
+from tests.oracle import join, outcome
+from tests.strategies import cases, outers
+from tests.test_outer import members
 
 A, B = (wj.stream(name, time="t", window=5) for name in "ab")
 QUERY = wj.join(A, B, on=A["k"] == B["k"])
@@ -36,6 +37,12 @@ TABLES = {
 def test_expected_equals_the_oracle(case: Case) -> None:
     found = testing.expected(build(case), case.tables())
     assert Counter(table_rows(case.names, found)) == join(case.query, case.rows())
+
+
+@given(outers(most=3))
+def test_expected_knows_rows_without_partners(case: Case) -> None:
+    found = testing.expected(build(case), case.tables())
+    assert members(case, found) == outcome(case.query, case.rows())
 
 
 @pytest.mark.parametrize(

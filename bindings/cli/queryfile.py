@@ -15,8 +15,8 @@ from windjoin.query import Query
 from windjoin.streams import Stream
 
 _QUERY_KEYS = (
-    "on", "select", "closed", "cross", "exclude_self", "nearest", "ordered", "threads", "output",
-    "streams",
+    "on", "select", "closed", "cross", "exclude_self", "nearest", "how", "keep", "exists",
+    "missing", "ordered", "threads", "output", "streams",
 )  # fmt: skip
 _STREAM_KEYS = ("path", "time", "window", "unit", "where", "idle")
 _SHAPES: dict[type, str] = {str: "a text", bool: "true or false", int: "a whole number"}
@@ -62,6 +62,10 @@ def _described(described: Mapping[str, Any], folder: Path) -> QueryFile:
         cross=_value(described, "cross", bool, False),
         exclude_self=_exclude_self(described),
         nearest=_value(described, "nearest", int, None),
+        how=_value(described, "how", str, "inner"),
+        keep=_texts(described, "keep") or (),
+        exists=_texts(described, "exists") or (),
+        missing=_texts(described, "missing") or (),
     )
     output = _value(described, "output", str, None)
     return QueryFile(

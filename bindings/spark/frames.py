@@ -92,7 +92,7 @@ def result_type(bound: BoundQuery, frames: Sequence[Any]) -> StructType:
     }
     if query.select is None:
         expressions: list[Any] = [
-            Column(name, column) for name in query.names for column in bound.schemas[name].names
+            Column(name, column) for name in query.given for column in bound.schemas[name].names
         ]
     else:
         expressions = list(query.select)

@@ -95,9 +95,26 @@ def join(
     The plan is made here, by one look at the time columns where the strategy needs it; rows are
     joined when the result is used.
     """
+    if not query.sides.plain:
+        return _outer(query, frames, hosts, strategy, segment, skew)
     planned, streams = planned_join(query, frames, hosts, strategy, segment, skew)
     _last[query] = planned
     return _frame(planned, streams)
+
+
+def _outer(query: Query, frames: Mapping[str, Any], hosts: int | None, *options: Any) -> Any:
+    """Rows without partners too, or instead: what inner joins say, brought together."""
+    from windjoin.spark.outer import outer_join
+
+    check_version(spark_version)
+
+    def inner(asked: Query, given: Mapping[str, Any]) -> Any:
+        planned, streams = planned_join(asked, given, hosts, *options)
+        _last[query] = planned
+        return _frame(planned, streams)
+
+    tasks = hosts or cores(checked(query, frames)[0].sparkSession)
+    return outer_join(query, frames, inner, lambda work: _task(work, None), tasks)
 
 
 def planned_join(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.kernels.intake import Intake
+from windjoin.kernels.outer import Outer
 from windjoin.own_times import END
 from windjoin.query import Query
 from windjoin.session import Options, Session
@@ -99,11 +100,26 @@ def _take_counters(session: Session, live: Intake, manifest: Unit) -> None:
         rejected.resume(
             manifest.table(f"rejected.{name}"), known["null_time"], known["rejected_late"]
         )
-    live.resume(about["results"], [tuple(known["done"]) for known in about["streams"]])
+    results = about["results"]
+    if live.outer is not None:
+        _take_outer(live.outer, about["outer"], manifest)
+        results -= live.outer.given
+    live.resume(results, [tuple(known["done"]) for known in about["streams"]])
     live.replanned = about["replanned"]
     session._late.told.update(about["told"])
     if "pairs" in manifest.sections:
         live.resume_pairs([column.to_numpy() for column in manifest.table("pairs").columns])
+
+
+def _take_outer(outer: Outer, about: dict[str, Any], manifest: Unit) -> None:
+    """Which rows have been in a result."""
+    outer.matched = about["matched"]
+    for stream in outer.kept.streams:
+        matched, waiting = (
+            manifest.table(f"{what}.{stream}").column("row").to_numpy()
+            for what in ("matched", "deferred")
+        )
+        outer.resume(stream, about["streams"][str(stream)], matched, waiting)
 
 
 def _take_results(session: Session, manifest: Unit) -> None:

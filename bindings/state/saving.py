@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from windjoin.errors import StateError
+from windjoin.errors import QueryError, StateError
 from windjoin.kernels.intake import Intake
 from windjoin.own_times import END
 from windjoin.payload import Payload
+from windjoin.query import Query
 from windjoin.state.described import described
 from windjoin.state.plain import to_plain
 from windjoin.state.rows import AT_A_TIME, PAYLOAD, row_arrays, row_fields
@@ -39,6 +40,7 @@ KEPT_OPTIONS = (
 
 def save(session: Session, path: Any, position: Any) -> None:
     """Write what changed since the last save to the same folder."""
+    check_whole(session.query)
     folder = Folder(path)
     if session._memory is not None and session._memory.has_spilled:
         raise StateError(
@@ -70,6 +72,15 @@ def save(session: Session, path: Any, position: Any) -> None:
     folder.sweep(units)
     session._saved = Written(str(folder.path.resolve()), str(about["token"]), tuple(units))
     session._position = position
+
+
+def check_whole(query: Query) -> None:
+    """What is asked of several joins beside each other cannot be saved."""
+    if query.sides.combined(len(query.streams)):
+        raise QueryError(
+            "save: combinations of several streams that exists= or missing= ask about cannot be"
+            " saved; keep the rows of the last windows yourself, and push them again"
+        )
 
 
 def _options(session: Session) -> dict[str, Any]:
@@ -156,7 +167,16 @@ def _counters(session: Session, live: Intake) -> dict[str, Any]:
         "replanned": live.replanned,
         "given_before": live.given_before,
         "told": sorted(session._late.told),
+        "outer": _outer(live),
     }
+
+
+def _outer(live: Intake) -> dict[str, Any] | None:
+    """What there is to know of rows in no result, but for which they are."""
+    if live.outer is None:
+        return None
+    streams = {str(s): live.outer.state(s)[0] for s in live.outer.kept.streams}
+    return {"matched": live.outer.matched, "streams": streams}
 
 
 def _waiting(session: Session) -> dict[str, Any]:
@@ -181,6 +201,11 @@ def _tables(session: Session) -> Iterator[tuple[str, pa.Table]]:
         yield f"rejected.{name}", table
     for number, owed in enumerate(session._owed):
         yield f"owed.{number}", pa.table(owed) if isinstance(owed, dict) else owed
+    outer = None if session._live is None else session._live.outer
+    for stream in () if outer is None else outer.kept.streams:
+        _, matched, deferred = outer.state(stream)  # type: ignore[union-attr]
+        yield f"matched.{stream}", pa.table({"row": matched})
+        yield f"deferred.{stream}", pa.table({"row": deferred})
     if session._live is not None and session._live.pairs:
         columns = session._live.pairs
         yield "pairs", pa.table({str(k): column for k, column in enumerate(columns)})

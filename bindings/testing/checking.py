@@ -147,7 +147,7 @@ def _pushed(q: Query, tables: Tables, seed: int, **options: Any) -> Any:
         warnings.simplefilter("error", LateRowWarning)
         with q.open(schemas, lateness=lateness, **options) as session:
             results = [found for _, found in push_all(session, tables, order)]
-    return pa.concat_tables(results)
+    return as_one_table(results)
 
 
 def _span(prepared: Any) -> int:

@@ -41,7 +41,7 @@ def expected(q: Query, tables: Mapping[str, Any]) -> pa.Table:
     bound = q.bind({name: table.schema for name, table in read.items()})
     definition = Definition(bound, [plain_rows(read[name]) for name in q.names])
     results = list(definition.results())
-    columns = []
+    columns: list[Any] = []
     for item in bound.output.columns:
         column = plain_column(item)
         if column is None:
@@ -74,9 +74,44 @@ class Definition:
         ]
 
     def results(self) -> Iterator[Members]:
-        """Row numbers of the members of every result."""
-        found = list(self.combinations(range(len(self.rows))))
-        yield from found if self.query.nearest is None else self._nearest(found)
+        """Row numbers of the members of all that comes out."""
+        if self.query.sides.exists or self.query.sides.missing:
+            yield from self._asked()
+            return
+        found = self._joined(range(len(self.rows)))
+        yield from found
+        yield from self._alone(found)
+
+    def _joined(self, streams: Sequence[int]) -> list[tuple[int, ...]]:
+        """Results of the join of some streams."""
+        found = list(self.combinations(streams))
+        nearest = self.query.nearest is not None and len(streams) > 1
+        return list(self._nearest(found)) if nearest else found
+
+    def _asked(self) -> Iterator[Members]:
+        """Combinations of streams for which others have rows that fit, or have none."""
+        sides = self.query.sides
+        shown = sides.given(len(self.rows))
+        found = set(self._joined(shown))
+        for asked, wanted in ((sides.exists, True), (sides.missing, False)):
+            if asked:
+                of = sorted({*shown, *asked})
+                fitting = {
+                    tuple(row for s, row in zip(of, numbers, strict=True) if s in shown)
+                    for numbers in self._joined(of)
+                }
+                found = {numbers for numbers in found if (numbers in fitting) == wanted}
+        for numbers in sorted(found):
+            member = dict(zip(shown, numbers, strict=True))
+            yield tuple(member.get(s) for s in range(len(self.rows)))
+
+    def _alone(self, found: Sequence[Members]) -> Iterator[Members]:
+        """Rows of kept streams that are in no result."""
+        for stream in self.query.sides.keep:
+            matched = {numbers[stream] for numbers in found}
+            for row in self.usable(stream):
+                if row not in matched:
+                    yield tuple(row if s == stream else None for s in range(len(self.rows)))
 
     def combinations(self, streams: Sequence[int]) -> Iterator[tuple[int, ...]]:
         """Rows of some streams, in their order, that fit together."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def measure(name: str, left: Any, right: Any) -> float | int | None:
+def measure(name: str, left: Any, right: Any) -> Any:
     """A measure of two rows; None where it has no value.
 
     >>> measure("overlap", [1, 2, 2], [2, 3]), measure("l2", [0.0, 3.0], [4.0, 0.0])

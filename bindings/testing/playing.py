@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -74,7 +74,7 @@ def push_all(
     """Push rows of tables by stream and row numbers, then close."""
     names, number = list(tables), 0
     for stream, rows in order:
-        table = tables[names[stream]].take(pa.array(rows))
+        table = tables[names[stream]].take(cast(Any, pa.array(rows)))
         yield Step(number, names[stream], table), session.push(names[stream], table)
         number += 1
     yield Step(number, None), session.close()

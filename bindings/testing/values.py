@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
+from windjoin.arrays import as_array
 from windjoin.checking import Typed
+from windjoin.columns import load
 from windjoin.errors import FunctionError
 from windjoin.expressions import (
     Alias,
@@ -29,7 +31,9 @@ from windjoin.expressions import (
     Udf,
     Unary,
 )
-from windjoin.kinds import UNIT_STEPS, Kind
+from windjoin.kinds import UNIT_STEPS, Kind, arrow_type
+from windjoin.method_rules import evaluate_method
+from windjoin.methods import Coalesce, Method
 from windjoin.signatures import name_of
 from windjoin.testing.measures import measure
 
@@ -98,12 +102,17 @@ def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def as_arrow(values: list[Any], arrow: pa.DataType) -> pa.Array:
+def as_arrow(values: list[Any], arrow: pa.DataType) -> Any:
     """Plain values as an array of a type that something was computed in."""
     if pat.is_timestamp(arrow) or pat.is_duration(arrow):
         step = _nanoseconds(UNIT_STEPS[arrow.unit])
         counted = [None if value is None else value // step for value in values]
         return pa.array(counted, pa.int64()).view(arrow)
+    if pat.is_date(arrow) or pat.is_time(arrow):
+        unit = "d" if pat.is_date32(arrow) else "ms" if pat.is_date64(arrow) else arrow.unit
+        step = _nanoseconds(UNIT_STEPS[unit])
+        counted = [None if value is None else value // step for value in values]
+        return pa.array(counted, pa.int64()).cast(f"int{arrow.bit_width}").view(arrow)
     if pat.is_decimal(arrow):
         digits = Context(prec=MOST_DIGITS)
         scaled = [None if v is None else _decimal(v, arrow.scale, digits) for v in values]
@@ -144,8 +153,13 @@ def value(typed: Typed, rows: Rows) -> Any:
         return _logic(node.operator, values)
     if isinstance(node, Unary) and node.operator == "is_null":
         return values[0] is None
+    if isinstance(node, Coalesce):
+        found = next((one for one in values if one is not None), None)
+        return found if found is None or typed.kind.family != "float" else float(found)
     if any(one is None for one in values):
         return None
+    if isinstance(node, Method):
+        return _by_method(typed, values)
     return _known(_computed(typed, values))
 
 
@@ -191,6 +205,17 @@ def _computed(typed: Typed, values: list[Any]) -> Any:
         return _called(node, typed.kind, values)
     assert isinstance(node, Binary)
     return _arithmetic(node.operator, typed, values)
+
+
+def _by_method(typed: Typed, values: list[Any]) -> Any:
+    """What Arrow makes of one value: of texts, casts and calendars."""
+    if typed.node.name == "is_in":  # type: ignore[attr-defined]
+        return any(values[0] == one for one in values[1:])
+    parts = [
+        load(as_arrow([one], arrow_type(part.kind)))
+        for one, part in zip(values, typed.parts, strict=True)
+    ]
+    return plain(as_array(evaluate_method(typed, parts))[0])
 
 
 def _arithmetic(operation: str, typed: Typed, values: list[Any]) -> Any:

@@ -1,0 +1,95 @@
+"""What comes out of outer, semi and anti joins: rows in no result beside results, or instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.binding import BoundQuery, Prepared
+from windjoin.columns import Values
+from windjoin.kernels.outer import Left, partnered, unmatched_rows
+from windjoin.kernels.spec import I64
+from windjoin.kinds import FLOAT, INT64_MIN
+from windjoin.measures import COUNT, COUNTS
+from windjoin.output import Fetch
+from windjoin.pyx.base.pieces import sorting_by
+
+NONE = -1  # instead of a row number
+
+
+def of_whole(
+    bound: BoundQuery, prepared: Sequence[Prepared], found: list[I64]
+) -> tuple[list[I64], Left]:
+    """Of whole tables: the results that come out, and rows of kept streams that are in none."""
+    kept = bound.spec.kept
+    if kept is None:
+        return found, []
+    rows = [one.rows for one in prepared]
+    if kept.form == "pairs":
+        return found, [(s, unmatched_rows(rows[s], found[s])) for s in kept.streams]
+    (stream,) = kept.streams
+    if kept.form == "unmatched":
+        return no_results(found), [(stream, unmatched_rows(rows[stream], found[stream]))]
+    members = np.flatnonzero(partnered(found[stream], len(rows[stream])))
+    none = np.full(len(members), NONE)
+    return [members if s == stream else none for s in range(len(found))], []
+
+
+def no_results(found: Sequence[I64]) -> list[I64]:
+    """None of them."""
+    return [rows[:0] for rows in found]
+
+
+def numbers(bound: BoundQuery, found: Sequence[I64], left: Left) -> list[I64]:
+    """Row numbers of all that comes out, for every stream whose rows do; -1 is none."""
+    query = bound.query
+    given = query.sides.given(len(query.streams))
+    if not left:
+        return [found[s] for s in given]
+    alone = [(stream, rows, np.full(len(rows), NONE)) for stream, rows in left]
+    return [
+        np.concatenate([found[s], *(rows if s == stream else none for stream, rows, none in alone)])
+        for s in given
+    ]
+
+
+def with_unmatched(bound: BoundQuery, results: pa.Table, fetch: Fetch, left: Left) -> pa.Table:
+    """A table of results, and behind them rows that are in none."""
+    apart = [unmatched(bound, fetch, stream, rows) for stream, rows in left if len(rows)]
+    return pa.concat_tables([results, *apart]) if apart else results
+
+
+def unmatched(bound: BoundQuery, fetch: Fetch, stream: int, rows: I64) -> pa.Table:
+    """Rows of one stream as they come out, with nulls for all other streams."""
+    names = bound.query.names
+
+    def with_nulls(number: int, columns: list[str], asked: I64) -> list[Any]:
+        if number == stream:
+            return fetch(number, columns, asked)
+        schema = bound.schemas[names[number]]
+        return [pa.nulls(len(asked), schema.field(column).type) for column in columns]
+
+    nowhere = np.zeros(len(rows), np.bool_)
+    scores = [
+        Values(COUNT, np.zeros(len(rows), np.int64), nowhere)
+        if score.measure in COUNTS
+        else Values(FLOAT, np.zeros(len(rows)), nowhere)
+        for score in bound.spec.scores
+    ]
+    return bound.output.gather(with_nulls, [rows] * len(names), 1, scores)
+
+
+def in_order(bound: BoundQuery, prepared: Sequence[Prepared], rows: Sequence[I64]) -> I64:
+    """The order of what comes out: by time, then by members; none is before any row."""
+    given = bound.query.sides.given(len(bound.query.streams))
+    keys: list[I64] = []
+    latest = np.full(len(rows[0]), INT64_MIN)
+    for stream, members in zip(given, rows, strict=True):
+        there = members >= 0
+        time = np.full(len(members), INT64_MIN)
+        time[there] = prepared[stream].rows.time[members[there]]
+        np.maximum(latest, time, out=latest)
+        keys += [time, members]
+    return sorting_by([*reversed(keys), latest])
