@@ -112,7 +112,7 @@ def as_arrow(values: list[Any], arrow: pa.DataType) -> Any:
         unit = "d" if pat.is_date32(arrow) else "ms" if pat.is_date64(arrow) else arrow.unit
         step = _nanoseconds(UNIT_STEPS[unit])
         counted = [None if value is None else value // step for value in values]
-        return pa.array(counted, pa.int64()).cast(f"int{arrow.bit_width}").view(arrow)
+        return pa.array(counted, pa.int32() if arrow.bit_width == 32 else pa.int64()).view(arrow)
     if pat.is_decimal(arrow):
         digits = Context(prec=MOST_DIGITS)
         scaled = [None if v is None else _decimal(v, arrow.scale, digits) for v in values]
