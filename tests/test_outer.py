@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
+import windjoin.arrow
 import windjoin.testing
 from hypothesis import given
 from hypothesis import strategies as st
@@ -297,3 +298,43 @@ def test_push_many_and_rows_before_the_schemas_are_known() -> None:
 def test_replaced_queries_keep_their_sides() -> None:
     query = wj.join(A, B, on=ON, how="anti")
     assert replace(query, select=None).sides == query.sides
+
+
+@pytest.mark.parametrize("how", ["left", "full", "semi", "anti"])
+def test_saved_sessions_know_what_has_been_in_a_result(how: Any, tmp_path: Any) -> None:
+    query = wj.join(A, B, on=ON, how=how)
+    schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    rows = [("a", 1, 1), ("a", 2, 2), ("b", 3, 1), ("a", 5, 3), ("b", 4, 9), ("b", 9, 3)]
+    rest = [("a", 6, 9), ("b", 30, 1), ("a", 31, 1)]
+    whole: list[Any] = []
+    found: list[Any] = []
+    with query.open({"a": schema, "b": schema}, lateness=4) as session:
+        for name, t, k in [*rows, *rest]:
+            whole += session.push(name, {"t": [t], "k": [k]}).to_pylist()
+        whole += session.close().to_pylist()
+    with query.open({"a": schema, "b": schema}, lateness=4) as session:
+        for name, t, k in rows:
+            found += session.push(name, {"t": [t], "k": [k]}).to_pylist()
+        session.save(tmp_path / "snap")
+        session.abandon()
+    with wj.restore(query, tmp_path / "snap") as session:
+        for name, t, k in rest:
+            found += session.push(name, {"t": [t], "k": [k]}).to_pylist()
+        found += session.close().to_pylist()
+        assert session.metrics["results"] == len(whole)
+    assert found == whole
+
+
+def test_what_cannot_be_saved_or_spilled_is_refused(tmp_path: Any) -> None:
+    asked = wj.join(A, B, C, on=[ON, B["k"] == C["k"]], missing=[C])
+    with asked.open() as session, pytest.raises(wj.QueryError, match="ask about cannot be saved"):
+        session.save(tmp_path / "snap")
+    with pytest.raises(wj.QueryError, match="memory= is not for how="):
+        wj.join(A, B, on=ON, how="left").open(memory="1GB")
+
+
+def test_hosts_of_others_do_not_know_whether_rows_have_partners() -> None:
+    schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    query = wj.join(A, B, on=ON, how="left")
+    with pytest.raises(wj.QueryError, match="which hosts that share the rows do not know"):
+        wj.arrow.place(query, {"a": schema, "b": schema}, hosts=2, strategy="single")
