@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from windjoin.diffusion.adaptive import AdaptiveRouter
 from windjoin.diffusion.choose import KNOWN, Estimate, Statistics, choose
 from windjoin.diffusion.load import MAX_HOSTS
 from windjoin.diffusion.registry import STRATEGIES, make
@@ -106,6 +107,8 @@ def routing(
     options |= hosts.tuning.options(strategy, [stream.name for stream in spec.streams])
     options["weights"] = hosts.tuning.load_weights()
     router = make(strategy, profiles, hosts.count, segment_length=length, **options)
+    if isinstance(router, AdaptiveRouter):
+        router.fixed_length = hosts.segment is not None
     return Routing(router, clock, reasons, key, count)
 
 

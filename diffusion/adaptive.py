@@ -26,6 +26,7 @@ class AdaptiveRouter(Router):
     ) -> None:
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
         self.adapt = adapt
+        self.fixed_length = False  # the length was asked for
         self._climber = HillClimber.around(segment_length)
 
     def change_length(self, length: int) -> None:
@@ -49,8 +50,15 @@ class AdaptiveRouter(Router):
         if not self.adapt:
             return
         self._follow(rates)
-        if throughput is not None:
-            self.change_length(self._climber.observe(throughput))
+        if throughput is not None and not self.fixed_length:
+            length = self._climber.observe(throughput, self.border)
+            if length != self.segment_length:
+                self.change_length(length)
+                self._climber.wait_until(self._planned_until() + self.max_window)
+
+    def _planned_until(self) -> int:
+        """Segments that start before this time have the length they were planned with."""
+        return self.border
 
     @abstractmethod
     def _follow(self, rates: Sequence[float] | None) -> None:

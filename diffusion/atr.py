@@ -125,6 +125,9 @@ class ATR(AdaptiveRouter):
         self.counters.switches += 1
         return True
 
+    def _planned_until(self) -> int:
+        return max(self.border, self.planned)
+
     def _follow(self, rates: Sequence[float] | None) -> None:
         """The stream with the least overhead becomes master."""
         self._order_of.clear()

@@ -102,6 +102,7 @@ class Cluster:
         self._routed = [0] * self.streams
         self._reported: tuple[int, list[int]] | None = None  # border, rows routed before it
         self._reported_at = 0.0  # seconds
+        self._come, self._worked, self._at_work_since = 0, 0.0, 0.0  # since the last throughput
         self._crew = Crew()  # its threads end with it
         for number in numbers:
             self._add_worker(number)
@@ -144,9 +145,11 @@ class Cluster:
 
         Per stream the row numbers of the members of every result.
         """
+        self._at_work_since = perf_counter()
         while self._next_epoch(watermark):
             pass
         self.drain()
+        self._worked += perf_counter() - self._at_work_since
         if watermark == FOREVER:
             self._take_results(self.fusion.close())
         return self._results()
@@ -342,8 +345,20 @@ class Cluster:
         rates = self.meter.rates(come, ticks, self.router.max_window)
         loads = {number: one.usage for number, one in measured.items()}
         done = self._flying[0].border if self._flying else border
-        self.router.report(loads, rates=rates, since=done, now=now)
+        self.router.report(
+            loads, rates=rates, throughput=self._throughput(sum(come)), since=done, now=now
+        )
         self._reported, self._reported_at = (border, list(self._routed)), now
+
+    def _throughput(self, come: int) -> float | None:
+        """Rows per second of the time that was worked; None if that is too short to tell."""
+        self._come += come
+        worked = self._worked + (perf_counter() - self._at_work_since)
+        if worked < REPORT_SECONDS:
+            return None
+        done = self._come / worked
+        self._come, self._worked, self._at_work_since = 0, 0.0, perf_counter()
+        return done
 
     def _reading(self, worker: Worker) -> Reading:
         tally, held = worker.tally, sum(map(len, worker.shelves))

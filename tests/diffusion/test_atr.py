@@ -87,14 +87,28 @@ def test_a_small_gain_is_not_worth_a_switch() -> None:
 
 
 def test_segment_length_climbs_while_throughput_improves() -> None:
-    router = atr()
+    router, border = atr(), 0
     lengths = []
-    for throughput in (1.0, 2.0, 3.0, 2.5):
-        router.report({}, throughput=throughput)
+    for _ in range(600):
+        border = run(router, 1, start=border)
+        # best at 40, and only what is planned with a length counts for it
+        router.report({}, throughput=100.0 - abs(router.segment_length - 40))
         lengths.append(router.segment_length)
-    assert lengths == [11, 12, 13, 12]
-    border = run(router, 3)
-    assert router.stop(border) - border == 12
+    assert 34 <= lengths[-1] <= 47
+    assert len(set(lengths[-200:])) == 1  # settled
+    assert len(set(lengths)) > 3
+    for _ in range(600):  # what is best becomes another
+        border = run(router, 1, start=border)
+        router.report({}, throughput=30.0 - abs(router.segment_length - 15))
+    assert 12 <= router.segment_length <= 19
+
+
+def test_equal_throughput_settles_where_it_began() -> None:
+    router, border = atr(), 0
+    for _ in range(400):
+        border = run(router, 1, start=border)
+        router.report({}, throughput=7.0)
+    assert router.segment_length == 10
 
 
 def test_a_switch_is_put_off_when_marks_run_out() -> None:

@@ -234,7 +234,6 @@ def test_rates_change_the_orders_unless_told_not_to() -> None:
     run(router, 8)
     router.report({}, rates=[9.0, 0.1, 3.0], throughput=4.0)
     assert [profile.rate for profile in router.profiles] == [9.0, 0.1, 3.0]
-    assert router.segment_length == 11
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
