@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -82,6 +82,9 @@ class Query:
         ordered: bool = False,
         weights: Sequence[float] | None = None,
         tuning: Tuning | None = None,
+        memory: Any = None,
+        spill: Any = None,
+        output: Any = None,
     ) -> pa.Table:
         """Join whole tables in this process.
 
@@ -96,6 +99,9 @@ class Query:
         ``tuning``: more that hosts can be told; see `Tuning`.
         ``progress``: a bar, or a function of (done, in all).
         ``ordered``: results by their time, then by their members (time, row) stream by stream.
+        ``memory``, ``spill``: join in stretches of time, read as they are needed, within so much
+        memory; see `open`.  ``output``: a Parquet file that results are written to as they come;
+        its path is then what comes back.
 
         >>> import windjoin as wj
         >>> calls = wj.stream("calls", time="t", window=10)
@@ -109,10 +115,40 @@ class Query:
         """
         from windjoin.run import Options, run
 
+        if memory is not None or spill is not None or output is not None:
+            from windjoin.streamed import refuse_others, run_streamed
+
+            refuse_others(threads=threads, hosts=hosts, ordered=ordered or None)
+            return run_streamed(self, tables, memory, spill, output, progress)
         options = Options(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
         table, done = run(self, tables, options)
         self.runs.add(done)
         return table
+
+    def stream(
+        self,
+        tables: Mapping[str, Any],
+        *,
+        memory: Any = None,
+        spill: Any = None,
+        progress: ProgressOption = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """Join tables larger than memory: record batches of results, as they are found.
+
+        ``tables``: as in `run`.  Parquet files are read row group by row group as the streams come
+        on; row groups may overlap in time and rows within them be in any order.
+        ``memory``, ``spill``: as in `open`; without, the windows are what is held.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> rows = {"t": [1, 5], "k": [7, 8]}
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> sum(batch.num_rows for batch in q.stream({"a": rows, "b": rows}))
+        2
+        """
+        from windjoin.streamed import streamed
+
+        return streamed(self, tables, memory, spill, progress)
 
     def indices(
         self,

@@ -16,7 +16,7 @@ MODEL = (
     "durations", "expressions", "streams", "query", "constants", "checking", "pairs", "evaluate",
     "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
     "session", "watermarks", "similarity", "measures", "wides", "strategies", "clustered",
-    "java", "memory", "late", "own_times", "held", "waiting", "signatures", "hows",
+    "java", "memory", "streamed", "late", "own_times", "held", "waiting", "signatures", "hows",
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()

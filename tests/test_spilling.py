@@ -168,6 +168,16 @@ def test_a_row_never_meets_itself_though_rows_are_spilled(tmp_path: Path) -> Non
     assert pushed(query, tables, session) == expected(query, tables)
 
 
+def test_a_row_that_only_rows_on_disk_can_meet_stays(tmp_path: Path) -> None:
+    a, b = (wj.stream(n, time="t", window=w) for n, w in zip("ab", (2, 0), strict=True))
+    query = wj.join(a, b, on=a["t"] >= b["t"])
+    session = query.open(memory=1, spill=tmp_path)
+    session.push("b", {"t": pa.array([], pa.int64())})
+    session.push("a", {"t": [0, 1]})
+    found = session.push("b", {"t": [0]}).num_rows
+    assert found + session.close().num_rows == 1
+
+
 @pytest.mark.parametrize("strategy", ["sets", "vectors", "weighted", "texts"])
 def test_wide_columns_are_spilled(strategy: str, tmp_path: Path) -> None:
     random = np.random.default_rng(5)

@@ -16,7 +16,7 @@ from windjoin.streams import Stream
 
 _QUERY_KEYS = (
     "on", "select", "closed", "cross", "exclude_self", "nearest", "how", "keep", "exists",
-    "missing", "ordered", "threads", "output", "streams",
+    "missing", "ordered", "threads", "output", "memory", "spill", "streams",
 )  # fmt: skip
 _STREAM_KEYS = ("path", "time", "window", "unit", "where", "idle")
 _SHAPES: dict[type, str] = {str: "a text", bool: "true or false", int: "a whole number"}
@@ -31,6 +31,8 @@ class QueryFile:
     output: Path | None
     threads: int | None
     ordered: bool
+    memory: str | None
+    spill: Path | None
 
 
 def read_query_file(path: Path) -> QueryFile:
@@ -67,13 +69,15 @@ def _described(described: Mapping[str, Any], folder: Path) -> QueryFile:
         exists=_texts(described, "exists") or (),
         missing=_texts(described, "missing") or (),
     )
-    output = _value(described, "output", str, None)
+    output, spill = (_value(described, key, str, None) for key in ("output", "spill"))
     return QueryFile(
         query,
         sources,
         None if output is None else folder / output,
         _value(described, "threads", int, None),
         _value(described, "ordered", bool, False),
+        _value(described, "memory", str, None),
+        None if spill is None else folder / spill,
     )
 
 

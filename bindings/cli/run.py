@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from windjoin.cli.files import check_output, write_table
@@ -22,6 +23,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser("run", help="run a query that a TOML file describes")
     parser.add_argument("query", type=Path, metavar="QUERY.toml")
     parser.add_argument("--output", type=Path, help="where results go; instead of the file's own")
+    parser.add_argument("--memory", help='join within so much memory, such as "2GB"')
+    parser.add_argument("--spill", type=Path, help="the folder for what does not fit into it")
     parser.add_argument("--rows", type=whole, default=ROWS_SHOWN, help="result rows to show")
     add_run_options(parser)
     parser.set_defaults(run=run)
@@ -56,11 +59,31 @@ def run(given: argparse.Namespace) -> int:
     output = given.output or described.output
     if output is not None:
         check_output(output)
+    memory, spill = given.memory or described.memory, given.spill or described.spill
+    if memory is not None or spill is not None:
+        return run_within(described, output, (memory, spill), given)
     tables = read_tables(described)
     threads = given.threads or described.threads
     results = timed_run(described.query, tables, threads, given.progress, described.ordered)
     if output is not None:
         write_table(results, output)
+        print(f"written to {output}")
+    else:
+        print(first_rows(results, given.rows))
+    return 0
+
+
+def run_within(
+    described: QueryFile, output: Path | None, bound: tuple[Any, Any], given: argparse.Namespace
+) -> int:
+    """The same in stretches of time, read as they are needed, within so much memory."""
+    memory, spill = bound
+    began = time.perf_counter()
+    results = described.query.run(
+        described.sources, memory=memory, spill=spill, output=output, progress=given.progress
+    )
+    print(f"joined within {memory} in {time.perf_counter() - began:.2f} s")
+    if output is not None:
         print(f"written to {output}")
     else:
         print(first_rows(results, given.rows))

@@ -207,6 +207,8 @@ class Keeper:
         self._epoch += 1
         self._generations.append(generation)
         self._hold()
+        for window in self._live.windows:  # rows before it may come, of no use but to those on disk
+            window.extent.horizon = min(window.extent.horizon, window.extent.hold)
         self._session._entrances.clear()  # which give numbers in the windows
         release()
         self.done.spills += 1

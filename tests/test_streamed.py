@@ -1,0 +1,135 @@
+"""Whole tables and files joined in stretches of time give what they give at once."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import windjoin as wj
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from windjoin.cli.main import main
+
+from tests.api import build, table_rows
+from tests.cases import Case
+from tests.compare import assert_same_results
+from tests.oracle import join
+from tests.strategies import cases
+
+
+@settings(max_examples=30)
+@given(case=cases(most=3), memory=st.sampled_from([None, 1]))
+def test_streamed_tables_equal_the_oracle(case: Case, memory: Any) -> None:
+    query = build(case)
+    found: list[tuple[int, ...]] = []
+    for batch in query.stream(case.tables(), memory=memory):
+        found += table_rows(case.names, pa.Table.from_batches([batch]))
+    assert_same_results(found, join(case.query, case.rows()))
+
+
+def table(seed: int, kind: Any, count: int = 600, disorder: int = 0) -> pa.Table:
+    random = np.random.default_rng(seed)
+    time = np.arange(count) // 2 + random.integers(0, disorder + 1, count)
+    key = random.integers(0, 12, count)
+    return pa.table({"t": pa.array(time, pa.int64()).cast(kind), "k": key, "n": np.arange(count)})
+
+
+@pytest.mark.parametrize("disorder", [0, 7, 1000])
+@pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("s"), pa.timestamp("us")])
+@pytest.mark.parametrize("memory", [None, 1])
+def test_parquet_files_are_read_row_group_by_row_group(
+    disorder: int, kind: Any, memory: Any, tmp_path: Path
+) -> None:
+    unit = {"s": 1, "us": 1_000_000}.get(getattr(kind, "unit", ""), 0)
+    window = datetime.timedelta(seconds=20 / unit) if unit else 20
+    a, b = (wj.stream(name, time="t", window=window) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    tables = {n: table(seed, kind, disorder=disorder) for seed, n in enumerate("ab")}
+    paths = {}
+    for name, rows in tables.items():
+        paths[name] = tmp_path / f"{name}.parquet"
+        pq.write_table(rows, paths[name], row_group_size=37)
+    expected = Counter(map(str, query.run(tables).to_pylist()))
+    found = [row for b in query.stream(paths, memory=memory) for row in b.to_pylist()]
+    assert Counter(map(str, found)) == expected
+    output = query.run(paths, memory=memory, output=tmp_path / "out.parquet")
+    assert output == tmp_path / "out.parquet"
+    assert Counter(map(str, pq.read_table(output).to_pylist())) == expected
+    assert Counter(map(str, query.run(paths, memory="1GB").to_pylist())) == expected
+
+
+def test_folders_and_rows_without_times(tmp_path: Path) -> None:
+    a, b = (wj.stream(name, time="t", window=9) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    (tmp_path / "a").mkdir()
+    pq.write_table(pa.table({"t": [5, None, 3], "k": [1, 1, 2]}), tmp_path / "a" / "1.parquet")
+    pq.write_table(pa.table({"t": [None, 1], "k": [1, 1]}), tmp_path / "a" / "2.parquet")
+    rows = {"t": [4], "k": [1]}
+    found = list(query.stream({"a": tmp_path / "a", "b": rows}))
+    assert sorted(row["a_t"] for b in found for row in b.to_pylist()) == [1, 5]
+
+
+def test_a_session_is_as_small_as_the_windows(tmp_path: Path) -> None:
+    a, b = (wj.stream(name, time="t", window=3) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    for name in "ab":
+        pq.write_table(table(1, pa.int64(), 200_000), tmp_path / f"{name}.parquet",
+                       row_group_size=5_000)  # fmt: skip
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in "ab"}
+    assert sum(b.num_rows for b in query.stream(paths)) > 200_000
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda q, t: q.stream({"a": t}), "give a dictionary with a table for each of a, b"),
+        (lambda q, t: q.stream({"a": t, "b": t}, memory="x"), "memory='x': give bytes"),
+        (lambda q, t: q.run({"a": t, "b": t}, memory=1, hosts=2), "hosts=2 is not for memory="),
+        (
+            lambda q, t: q.run({"a": t, "b": t}, output="x.csv"),
+            "output 'x.csv': results are written as they come to Parquet; give a name that",
+        ),
+        (
+            lambda q, t: q.run({"a": t, "b": t}, output="nowhere/x.parquet"),
+            "output 'nowhere/x.parquet' cannot be written",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(call: Any, message: str) -> None:
+    a, b = (wj.stream(name, time="t", window=9) for name in "ab")
+    with pytest.raises(wj.WindjoinError) as caught:
+        call(wj.join(a, b, on=a["k"] == b["k"]), {"t": [1], "k": [1]})
+    assert message in str(caught.value)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    a, b = (wj.stream(name, time="t", window=9) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    (tmp_path / "x.parquet").write_text("no")
+    with pytest.raises(wj.InputError, match=r"stream 'a': '.*x.parquet' cannot be read as a"):
+        query.stream({"a": tmp_path / "x.parquet", "b": {"t": [1], "k": [1]}})
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(wj.InputError, match=r"there is no Parquet file in '.*empty'"):
+        query.stream({"a": tmp_path / "empty", "b": {"t": [1], "k": [1]}})
+
+
+def test_the_command_takes_memory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder / "out.parquet"
+    assert main(["run", str(folder / "query.toml"), "--output", str(out)]) == 0
+    whole = pq.read_table(out)
+    query = folder / "query.toml"
+    query.write_text(f'memory = "1MB"\nspill = "disk"\n{query.read_text()}')
+    assert main(["run", str(query), "--output", str(out), "--no-progress"]) == 0
+    assert (
+        pq.read_table(out)
+        .sort_by([(n, "ascending") for n in whole.column_names])
+        .equals(whole.sort_by([(n, "ascending") for n in whole.column_names]))
+    )
+    assert "joined within 1MB in" in capsys.readouterr().out
+    assert main(["run", str(query), "--memory", "2 elephants"]) == 1
