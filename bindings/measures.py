@@ -66,11 +66,10 @@ def score_values(scores: Any, certain: bool) -> Values:
     """Scores of the kernels as values; ``certain``: none of them is missing."""
     counts = scores.dtype == np.int64
     kind = COUNT if counts else FLOAT
-    if certain:
+    least = 0 if certain or not len(scores) else scores.min()  # NaN is less than all
+    if least == least and (not counts or least != NO_COUNT):
         return Values(kind, scores)
     valid = scores != NO_COUNT if counts else scores == scores
-    if valid.all():
-        return Values(kind, scores)
     return Values(kind, np.where(valid, scores, 0) if counts else scores, valid)
 
 

@@ -113,6 +113,13 @@ class Output:
         """For every stream, the columns the result is made of: all others may stay behind."""
         return [list(names) for names in self._needed]
 
+    def score_of(self, item: OutputColumn) -> int | None:
+        """The number of the score that an item is, as it is; None if it is anything else."""
+        source = item.source
+        while isinstance(source, Alias):
+            source = source.expression
+        return self._scores.get(source.key)
+
     @property
     def read(self) -> list[list[str]]:
         """For every stream, these and the columns that scores are computed from."""

@@ -144,17 +144,24 @@ def _width(arrow: Any) -> int:
     return arrow.bit_width // 8 if simple and not pat.is_boolean(arrow) else 0
 
 
-def gatherer(columns: Sequence[tuple[int, Pages, int]], schema: pa.Schema) -> Gatherer:
-    """Gathers columns of pages into record batches of ``schema``."""
+def gatherer(columns: Sequence[tuple[int, Pages | None, int]], schema: pa.Schema) -> Gatherer:
+    """Gathers columns of pages, and values that are there, into record batches of ``schema``."""
     return Gatherer(columns, lambda address: pa.RecordBatch._import_from_c(address, schema))
 
 
 def gather_all(
     output: Output, names: Sequence[str], payloads: Sequence[Payload]
-) -> Callable[[list[I64]], pa.Table] | None:
-    """Gathers whole results from pages; None if a column is computed or lies in chunks."""
-    columns = []
+) -> Callable[[list[Any]], pa.Table] | None:
+    """Gathers whole results from pages; None if a column is computed or lies in chunks.
+
+    What it takes is row numbers of every stream, and scores behind them.
+    """
+    columns: list[tuple[int, Pages | None, int]] = []
     for item in output.columns:
+        score = output.score_of(item)
+        if score is not None:
+            columns.append((len(names) + score, None, int(pat.is_integer(item.field.type))))
+            continue
         column = plain_column(item)
         if column is None:
             return None
@@ -164,4 +171,4 @@ def gather_all(
             return None
         columns.append((stream, payloads[stream].pages, place))
     gather = gatherer(columns, output.schema).gather
-    return lambda rows: pa.Table.from_batches(gather(rows), output.schema)
+    return lambda found: pa.Table.from_batches(gather(found), output.schema)

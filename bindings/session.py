@@ -586,11 +586,11 @@ class Session(Door):
         if self.rows_only:
             return dict(zip(self.query.names, found, strict=True))
         assert self._bound is not None
-        rows, scores = found[: len(self._payloads)], found[len(self._payloads) :]
-        if not len(rows[0]):
+        if not len(found[0]):
             return self._empty
         if self._gather is not None:
-            return self._gather(rows)
+            return self._gather(found)
+        rows, scores = found[: len(self._payloads)], found[len(self._payloads) :]
         threads = threads_for(None, len(rows[0]))
         return self._bound.gather_with(self._fetch, rows, threads, scores)
 

@@ -6,18 +6,20 @@
  */
 #ifndef WINDJOIN_GATHER_H
 #define WINDJOIN_GATHER_H
+#include "memory.h"
 #include "payload.h"
 
 #define AHEAD 8            /* rows whose values are fetched before they are copied */
 #define MOST_BUFFERS 3     /* of an array */
 #define SMALL_VALUE OVERRUN /* bytes; such values are copied whole, whatever their length */
 
-/* A column of the result: column `number` of rows `row` of a window. */
+/* A column of the result: column `number` of rows `row` of a window; or, from NULL, values that are there
+ * already: whole numbers (`number` 1) or the bits of doubles. */
 typedef struct {
     const Payload *from;
     int number;
     const int64_t *row;
-    int64_t bytes; /* found out on the way: of a VARIABLE column's items */
+    int64_t bytes; /* found out on the way: of a VARIABLE column's items; of values, how many are missing */
 } Wish;
 
 typedef struct {
@@ -33,6 +35,26 @@ static inline int may_be_null(const Wish *wish) { return wish->from->nulls[wish-
 
 static inline int may_have_null_items(const Wish *wish) {
     return layout_of(wish)->child && wish->from->item_nulls[wish->number] != 0;
+}
+
+/* -- values that are there already ------------------------------------------------------------- */
+
+/* Whether value i is a score that there is: a count from 0 on, or a number. */
+static inline int is_there(const Wish *wish, int64_t i) {
+    double value;
+    if (wish->number) return wish->row[i] >= 0;
+    memcpy(&value, wish->row + i, sizeof(value));
+    return value == value;
+}
+
+static inline int64_t values_missing(const Wish *wish, int64_t n) {
+    int64_t missing = 0;
+    for (int64_t i = 0; i < n; i++) missing += !is_there(wish, i);
+    return missing;
+}
+
+static inline int64_t values_bytes(const Wish *wish, int64_t n) {
+    return round_up(n * (int64_t)sizeof(int64_t)) + (wish->bytes ? round_up(n / 8 + 1) : 0);
 }
 
 /* -- what a batch needs ------------------------------------------------------------------------ */
@@ -56,6 +78,7 @@ static inline int64_t variable_bytes(const Wish *wish, int64_t n) {
 }
 
 static inline int64_t column_bytes(const Wish *wish, int64_t n) {
+    if (!wish->from) return values_bytes(wish, n);
     const Layout *layout = layout_of(wish);
     int64_t bytes = may_be_null(wish) ? round_up(n / 8 + 1) : 0;
     if (layout->kind == FIXED) bytes += round_up(n * layout->width + OVERRUN);
@@ -232,7 +255,26 @@ static inline void gather_items(const Wish *wish, int64_t n, ArrowArray *array, 
     items->buffers[0] = valid;
 }
 
+static inline void copy_values(const Wish *wish, int64_t n, ArrowArray *array, Room *room) {
+    array_begin(array, room, n, 2, 0);
+    array->null_count = wish->bytes;
+    if (wish->bytes) {
+        uint8_t *valid = (uint8_t *)room_take(room, n / 8 + 1);
+        memset(valid, 0, (size_t)(n / 8 + 1));
+        for (int64_t i = 0; i < n; i++)
+            if (is_there(wish, i)) set_bit(valid, i);
+        array->buffers[0] = valid;
+    }
+    char *values = room_take(room, n * (int64_t)sizeof(int64_t));
+    copy_bytes(values, wish->row, (size_t)n * sizeof(int64_t));
+    array->buffers[1] = values;
+}
+
 static inline void gather_column(const Wish *wish, int64_t n, ArrowArray *array, Room *room) {
+    if (!wish->from) {
+        copy_values(wish, n, array, room);
+        return;
+    }
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
     int variable = layout->kind == VARIABLE;
@@ -260,6 +302,10 @@ static inline void gather_column(const Wish *wish, int64_t n, ArrowArray *array,
 static inline int gather(Wish *wish, int columns, int64_t n, ArrowArray *out) {
     Room room;
     for (int k = 0; k < columns; k++) {
+        if (!wish[k].from) {
+            wish[k].bytes = values_missing(&wish[k], n);
+            continue;
+        }
         const Layout *layout = layout_of(&wish[k]);
         if (layout->kind != VARIABLE) continue;
         wish[k].bytes = variable_bytes(&wish[k], n);

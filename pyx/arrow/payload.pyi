@@ -23,6 +23,6 @@ class Pages:
 @disjoint_base
 class Gatherer:
     def __new__(
-        cls, columns: Sequence[tuple[int, Pages, int]], taken_over: Callable[[int], Any]
+        cls, columns: Sequence[tuple[int, Pages | None, int]], taken_over: Callable[[int], Any]
     ) -> Self: ...
     def gather(self, rows: list[NDArray[np.int64]]) -> list[Any]: ...  # contiguous

@@ -125,7 +125,8 @@ cdef class Pages:
 cdef class Gatherer:
     """Gathers the same columns again and again.
 
-    columns: (number of the stream, `Pages`, number of the column there) of each
+    columns: (place among the arrays of rows, `Pages`, number of the column there) of each; of
+    values that are handed in (their place, None, whether they are counts, -1 for none, or doubles)
     taken_over: makes a record batch of the address of an ``ArrowArray``
     """
 
@@ -144,7 +145,8 @@ cdef class Gatherer:
         self.streams = [stream for stream, _, _ in columns]
         self.pages = [pages for _, pages, _ in columns]
         for k in range(self.n):
-            self.wish[k].from_ = &(<Pages>self.pages[k]).all
+            if self.pages[k] is not None:
+                self.wish[k].from_ = &(<Pages?>self.pages[k]).all
             self.wish[k].number = columns[k][2]
         self.taken_over = taken_over
 
@@ -152,7 +154,7 @@ cdef class Gatherer:
         free(self.wish)
 
     def gather(self, list rows):
-        """Record batches of the columns at ``rows``, an int64 array for each stream.
+        """Record batches of the columns at ``rows``, an int64 array for each stream, and values.
 
         One batch, but for more text than the offsets of one array can count.
         """
