@@ -9,6 +9,8 @@ from windjoin.pyx.base.index cimport out_of_memory
 
 from windjoin.pyx.base.output import room_for_codes
 
+from windjoin.pyx.base.pulse cimport look_up
+
 
 cdef extern from "integers.h" nogil:
     ctypedef struct Integers:
@@ -18,6 +20,10 @@ cdef extern from "integers.h" nogil:
     void integers_span(
         const int64_t *key, int64_t n, uint64_t widest, int64_t *low, int64_t *high
     )
+
+
+cdef enum:
+    KEYS_PER_LOOK = 1 << 16
 
 
 def close_together(columns, uint64_t widest):
@@ -49,10 +55,12 @@ cdef object _encode(Integers *all, const int64_t[::1] keys):
     cdef int64_t n = keys.shape[0]
     cdef object codes = room_for_codes(n)
     cdef int32_t[::1] out = codes
-    cdef int done = 1
-    if n:
-        with nogil:
-            done = integers_encode(all, &keys[0], n, &out[0])
-    if not done:
-        out_of_memory(b"keys", n)
+    cdef int64_t at = 0, some
+    with nogil:
+        while at < n:
+            some = min(<int64_t>KEYS_PER_LOOK, n - at)
+            if not integers_encode(all, &keys[at], some, &out[at]):
+                out_of_memory(b"keys", n)
+            at += some
+            look_up()
     return codes

@@ -12,12 +12,15 @@ from windjoin.pyx.base.index cimport out_of_memory
 
 from windjoin.pyx.base.output import room_for_codes
 
+from windjoin.pyx.base.pulse cimport look_up
+
 
 cdef extern from "memory.h" nogil:
     void copy_bytes(void *to, const void *source, size_t bytes)
 
 cdef enum:
     LEAST_NEAR = 64  # keys; fewer are found fast anyway
+    PER_LOOK = 1 << 16  # keys, a power of two; then Ctrl-C is heard
 
 
 cdef Entry *_new_table(int64_t slots) noexcept nogil:
@@ -57,17 +60,24 @@ cdef class KeySpace:
 
     def encode(self, const int64_t[::1] keys, usable=None):
         """int32 code of every key, new ones included; -1 where not usable."""
-        cdef int64_t i, n = keys.shape[0]
+        cdef int64_t i, some, at = 0, n = keys.shape[0]
         codes = np.empty(n, np.int32)
         cdef int32_t[::1] out = codes
         cdef const uint8_t[::1] flags = None if usable is None else usable.view(np.uint8)
-        if n and usable is None:
+        if usable is None:
             with nogil:
-                self.add_integers(n, &keys[0], &out[0])
+                while at < n:
+                    some = min(<int64_t>PER_LOOK, n - at)
+                    self.add_integers(some, &keys[at], &out[at])
+                    at += some
+                    if some == PER_LOOK:
+                        look_up()
         elif n:
             with nogil:
                 for i in range(n):
                     out[i] = self.add_integer(keys[i]) if flags[i] else -1
+                    if (i + 1) % PER_LOOK == 0:
+                        look_up()
         return codes
 
     def keys(self):
@@ -241,7 +251,8 @@ cdef class KeySpace:
     cdef int _grow_table(self, int64_t entries) except -1 nogil:
         cdef Entry *old = self.table
         cdef Entry *grown
-        cdef int64_t i, slots = self.wrap + 1, wanted = slots
+        cdef int64_t i, slots = self.wrap + 1, wanted = slots, used = self.used
+        cdef bint moved = False
         while wanted < entries:
             wanted *= 2
         grown = _new_table(wanted)
@@ -250,10 +261,17 @@ cdef class KeySpace:
         self.table = grown
         self.wrap = wanted - 1
         self.used = 0
-        for i in range(slots):
-            if old[i].code >= 0:
-                self._reinsert(old[i])
-        free(old)
+        try:
+            for i in range(slots):
+                if old[i].code >= 0:
+                    self._reinsert(old[i])
+                if (i + 1) % PER_LOOK == 0:
+                    look_up()
+            moved = True
+        finally:
+            if not moved:  # all keys are where they were
+                self.table, self.wrap, self.used = old, slots - 1, used
+            free(old if moved else grown)
         self._look_near()
         return 0
 
@@ -291,6 +309,8 @@ cdef class BytesSpace(KeySpace):
                     out[i] = self.add_bytes(text + offsets[i], offsets[i + 1] - offsets[i])
                 else:
                     out[i] = -1
+                if (i + 1) % PER_LOOK == 0:
+                    look_up()
         return codes
 
     def take(self, const int32_t[::1] codes):
@@ -434,4 +454,6 @@ def encode_pairs(KeySpace space, const int32_t[::1] first, const int32_t[::1] se
                 out[i] = -1
             else:
                 out[i] = space.add_integer((<int64_t>first[i] << 32) | second[i])
+            if (i + 1) % PER_LOOK == 0:
+                look_up()
     return codes

@@ -9,6 +9,8 @@ from windjoin.pyx.base.index cimport out_of_memory
 
 from windjoin.pyx.base.output import room_for_codes
 
+from windjoin.pyx.base.pulse cimport look_up
+
 
 cdef extern from "texts.h" nogil:
     ctypedef struct Texts:
@@ -17,6 +19,10 @@ cdef extern from "texts.h" nogil:
         Texts *all, const int64_t *offset, const uint8_t *data, int64_t n, int32_t *out
     )
     void texts_free(Texts *all)
+
+
+cdef enum:
+    STRINGS_PER_LOOK = 1 << 16
 
 
 def encode_texts(columns):
@@ -34,10 +40,12 @@ cdef object _encode(Texts *all, const int64_t[::1] offsets, const uint8_t[::1] d
     cdef const uint8_t *text = &data[0] if data.shape[0] else NULL
     cdef object codes = room_for_codes(n)
     cdef int32_t[::1] out = codes
-    cdef int done = 1
-    if n:
-        with nogil:
-            done = texts_encode(all, &offsets[0], text, n, &out[0])
-    if not done:
-        out_of_memory(b"keys", n)
+    cdef int64_t at = 0, some
+    with nogil:
+        while at < n:
+            some = min(<int64_t>STRINGS_PER_LOOK, n - at)
+            if not texts_encode(all, &offsets[at], text, some, &out[at]):
+                out_of_memory(b"keys", n)
+            at += some
+            look_up()
     return codes
