@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 import windjoin as wj
 from windjoin.epochs import deciding
 from windjoin.epochs.deciding import decide
+from windjoin.epochs.following import follow
 from windjoin.epochs.planning import job_of
 from windjoin.epochs.probing import probe_epoch
-from windjoin.epochs.routing import EARLIEST, Owners, Span
+from windjoin.epochs.routing import EARLIEST, GROUPS, Owners, Span
 from windjoin.epochs.sinking import write_parquet
 from windjoin.epochs.storage import Folder, local_path
 
@@ -346,6 +348,30 @@ def test_too_many_partitions_have_no_numbers(tmp_path: Path) -> None:
     manifest = deciding.decide(made.job, 0, "run0")
     with pytest.raises(wj.QueryError, match="partition 8192 with 1 rows"):
         list(pack_epoch(rows((1, 1)).to_batches(), made.job, manifest, [0, 1], 8192))
+
+
+@pytest.mark.parametrize("build", [keyed, banded])
+def test_owners_follow_what_slots_are_measured_to_do(tmp_path: Path, build: Any) -> None:
+    """A slot that is slowed 4 times gets about a quarter of what others get."""
+    made = cluster(build(), tmp_path, slots=3, **({} if build is keyed else {"segment": 4}))
+    times = np.arange(0, 400_000, 7)
+    shares = []
+    for epoch in range(12):
+        made.clock = float(epoch)
+        made.epoch(epoch, {name: rows((400 * epoch, 1)) for name in "ab"}, router=follow)
+        manifest = decide(made.job, epoch, made.run)
+        units = np.arange(GROUPS) if build is keyed else (10**6 + times) // 4
+        counts = np.bincount(manifest.own.owners.of(units), minlength=3)
+        shares.append(counts / counts.sum())
+        for slot, share in enumerate(shares[-1]):
+            path = Path(made.job.log.path(manifest.folder, f"{slot}-0.load"))
+            told = json.loads(path.read_text())
+            path.write_text(json.dumps(told | {"seconds": share * (4 if slot == 0 else 1)}))
+    assert np.allclose(shares[0], 1 / 3, atol=0.01)
+    slowest = [max(4 * share[0], share[1], share[2]) for share in shares]
+    best = 4 / 9  # what is left to a slot when all are done at once
+    assert slowest[5] <= 1.5 * best
+    assert slowest[-1] <= 1.4 * best
 
 
 def test_owners_of_stretches_equal_a_loop() -> None:

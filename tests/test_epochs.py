@@ -11,6 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from windjoin.arrow.placement import common_keys
+from windjoin.epochs.routing import EARLIEST, Owners, Routes
 
 from tests.api import build, schemas, table_rows
 from tests.cases import Case, StreamCase
@@ -46,6 +47,20 @@ def not_late(case: Case, ends: list[list[int]], lateness: int) -> Case:
             first = stop
         kept.append(StreamCase(stream.name, stream.options, stream.kinds, rows))
     return replace(case, streams=tuple(kept))
+
+
+def anyhow(chance: Any) -> Any:
+    """A router that gives units to other slots for no reason."""
+
+    def router(*told: Any) -> tuple[Routes, Any]:
+        routes, slots = told[3], told[4]
+        turn = [chance.randrange(slots) for _ in range(chance.randrange(1, 6))]
+        if routes.units.kind == "groups" or chance.random() < 0.3:
+            return Routes(routes.units, Owners(((EARLIEST, tuple(turn)),))), None
+        owners = routes.owners.from_unit(chance.randrange(-30, 60), turn)
+        return Routes(routes.units, owners), None
+
+    return router
 
 
 def ticks(case: Case, lateness: int) -> Any:
@@ -101,7 +116,10 @@ def test_epochs_give_the_results_of_the_definition(
                     for name, a, stops in zip(case.names, firsts, ends, strict=True)
                 }
                 again = draw(st.sets(st.integers(0, 3)))
-                results = cluster.epoch(epoch, rows, until=until, again=sorted(again))
+                router = draw(st.sampled_from([None, None, anyhow(draw(st.randoms()))]))
+                results = cluster.epoch(
+                    epoch, rows, until=until, again=sorted(again), router=router
+                )
             found += results
         result = pa.Table.from_batches(found, cluster.job.plan.bound.schema)
         assert Path(root).is_dir()

@@ -25,7 +25,7 @@ from windjoin.errors import LogError, QueryError, quoted
 
 SUMMED = ("results", "comparisons", "cpu", "seconds")
 Marks = tuple[int | None, ...]
-Router = Callable[[Job, Manifest, "Report", Routes], tuple[Routes, Any]]
+Router = Callable[[Job, Manifest, "Report", Routes, int, float], tuple[Routes, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _next(
     count = slots or (job.slots if parent.run != run else parent.slots)
     routes, state = _routes(job, parent, report, newest, watermarks, count)
     if router is not None:
-        routes, state = router(job, parent, report, routes)
+        routes, state = router(job, parent, report, routes, count, now)
     every, entries, own = with_routes(parent.every, window, routes)
     return Manifest(
         epoch, run, parent.run, count, own, every, watermarks, newest, entries, job.described(),

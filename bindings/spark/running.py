@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from windjoin.epochs.deciding import Router, decide, loads_of
+from windjoin.epochs.following import follow
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest, epoch_folder
 from windjoin.epochs.planning import check_slots
@@ -120,8 +121,7 @@ class Run:
         self.query: Any = None  # Spark's
         self._planned, self._sink, self._path = planned, sink, path
         self._slots = planned.job.slots
-        self._router: Router | None = None
-        self._adaptive = adaptive
+        self._router: Router | None = follow if adaptive else None
         self._lock = threading.Lock()
         self._manifest: Manifest | None = None
         self._run = uuid4().hex
