@@ -2,17 +2,19 @@
 
     python -m benchmarks.interrupts --out benchmarks/results/interrupts
 
-A timer of processor time raises KeyboardInterrupt at random moments of a run or a push, as Ctrl-C
-does; what passes until the call has ended with it is the reaction.  Threads that share the work all
-count, so two that end within half a second may take one together.
+Another process sends SIGINT at random moments of a run or a push, and notes the processor time that
+this one has used by then; what it uses more until the call has ended is the reaction.  Threads that
+share the work all count, so two that end within half a second may take one together.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import os
 import random
-import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -128,28 +130,57 @@ def works() -> dict[str, Callable[[], Work]]:
     }
 
 
-def interrupted(work: Work, after: float) -> float | None:
-    """Seconds of processor time from an interrupt to the end; None: the work was done before."""
-    gc.collect()
-    begun = time.process_time()
-    try:
-        signal.setitimer(signal.ITIMER_PROF, after)
-        work()
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    except KeyboardInterrupt:
-        return time.process_time() - begun - after
-    return None
+STRIKER = """
+import os, signal, sys, time
+target = int(sys.argv[1])
+clock = (~target << 3) | 2  # of the processor time of a process, on Linux
+for line in sys.stdin:
+    while time.clock_gettime(clock) < float(line):
+        time.sleep(0.001)
+    begun = time.clock_gettime(clock)
+    os.kill(target, signal.SIGINT)
+    print(begun, flush=True)
+"""
+
+
+class Striker:
+    """The process that sends the interrupts."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", STRIKER, str(os.getpid())]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+        )
+
+    def interrupted(self, work: Work, after: float) -> float | None:
+        """Seconds from an interrupt to the end of the work; None: it was done before."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        gc.collect()
+        print(time.process_time() + after, file=self._process.stdin, flush=True)
+        done = False
+        try:
+            work()
+            done = True
+            while True:  # until there has been so much of processor time
+                pass
+        except KeyboardInterrupt:
+            ended = time.process_time()
+        struck = float(self._process.stdout.readline())
+        return None if done else ended - struck
 
 
 def measure(name: str, interrupts: int) -> Line:
     """Interrupt one kind of work at random moments."""
     work = works()[name]()
+    striker = Striker()
     begun = time.process_time()
     work()
     whole = time.process_time() - begun
     chance, found, left = random.Random(name), [], 0
     for _ in range(interrupts):
-        seconds = interrupted(work, chance.uniform(0.01, 0.98) * whole)
+        seconds = striker.interrupted(work, chance.uniform(0.01, 0.98) * whole)
         left += sum(one.name.startswith("windjoin") for one in threading.enumerate())
         if seconds is not None:
             found.append(seconds)
@@ -183,7 +214,6 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     chosen = parser.parse_args()
     before = machine()
-    signal.signal(signal.SIGPROF, signal.default_int_handler)
     lines = [measure(name, chosen.interrupts) for name in chosen.names or works()]
     before["load_after"] = load_now()
     figures = [asdict(line) for line in lines]

@@ -26,7 +26,7 @@ import windjoin as wj
 from benchmarks.generators import item_sets, vectors
 from benchmarks.measure import headline, keep, load_now, machine
 
-ROWS, WINDOW = 20_000, 2_000
+ROWS, WINDOW = 20_000, 1_000
 SELDOM, OFTEN = 100, 20  # one pair of so many is of one group
 PUSH = 1_000  # rows
 TIME_BOUND, BYTES_BOUND = 1.3, 1.5
