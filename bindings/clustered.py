@@ -297,7 +297,8 @@ class ClusterJoin(Intake):
         names = [stream.name for stream in self.spec.streams]
         orders: dict[Way, tuple[Order, list[dict[str, int]]]] = {}
         for worker in self.cluster.workers.values():
-            for way, order, hops in worker.operator.ways():
+            host: Any = worker.operator  # a `HostJoin`, of which `diffusion` knows less
+            for way, order, hops in host.ways():
                 so_far = orders[way][1] if way in orders else [dict.fromkeys(h, 0) for h in hops]
                 added = [
                     {name: hop[name] + old[name] for name in hop}

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from windjoin.durations import Duration, is_duration, parse_duration
 from windjoin.errors import QueryError, hint
-from windjoin.expressions import Column, Constant, Expression, as_expression
+from windjoin.expressions import Between, Column, Comparison, Constant, Expression, as_expression
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -139,9 +139,9 @@ def within(
         )
     nothing: Any = "0s" if isinstance(length, str) or is_duration(length) else 0
     if of is not None:
-        return abs(operand - as_expression(of)) <= length
+        return Comparison("<=", abs(operand - as_expression(of)), as_expression(length))
     apart = as_expression(before) - operand if before is not None else operand - given[0]
-    return apart.between(nothing, length)
+    return Between(apart, as_expression(nothing), as_expression(length))
 
 
 def is_in(operand: Expression, values: object) -> Method:

@@ -119,7 +119,8 @@ class Query:
             from windjoin.streamed import refuse_others, run_streamed
 
             refuse_others(threads=threads, hosts=hosts, ordered=ordered or None)
-            return run_streamed(self, tables, memory, spill, output, progress)
+            streamed: pa.Table = run_streamed(self, tables, memory, spill, output, progress)
+            return streamed
         options = Options(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
         table, done = run(self, tables, options)
         self.runs.add(done)

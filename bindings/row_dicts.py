@@ -49,7 +49,7 @@ def rows_as_table(rows: Sequence[Any], stream: str, schema: pa.Schema | None) ->
     )
 
 
-def _column(stream: str, name: str, values: list[Any], schema: pa.Schema | None) -> pa.Array[Any]:
+def _column(stream: str, name: str, values: list[Any], schema: pa.Schema | None) -> Any:
     known = None if schema is None or name not in schema.names else schema.field(name).type
     weighted = [value for value in values if isinstance(value, Mapping)]
     try:
@@ -65,7 +65,7 @@ def _column(stream: str, name: str, values: list[Any], schema: pa.Schema | None)
         ) from error
 
 
-def _weights(values: list[Any], known: Any) -> pa.Array[Any]:
+def _weights(values: list[Any], known: Any) -> Any:
     """Dictionaries as maps, such as weights by keyword."""
     pairs = [None if value is None else list(value.items()) for value in values]
     if known is None:

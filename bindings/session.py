@@ -775,7 +775,8 @@ def numbered(results: Results, sequence: int) -> Results:
     """Results that say with which push they left."""
     if isinstance(results, dict) or not results.num_rows:
         return results
-    metadata = {**(results.schema.metadata or {}), SEQUENCE: str(sequence)}
+    known: Any = results.schema.metadata or {}
+    metadata = {**known, SEQUENCE: str(sequence)}
     return results.replace_schema_metadata(metadata)
 
 

@@ -55,8 +55,8 @@ class Source:
         """The rows, some at a time."""
         for table in self._tables():
             times = self._ticks(table)
-            order, _ = sorting(times)
-            whole = table if bool((np.diff(times) >= 0).all()) else table.take(pa.array(order))
+            taken: Any = pa.array(sorting(times)[0])
+            whole = table if bool((np.diff(times) >= 0).all()) else table.take(taken)
             for at in range(0, whole.num_rows, ROWS_AT_ONCE):
                 yield whole.slice(at, ROWS_AT_ONCE)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 from windjoin.kernels.spec import I64
 from windjoin.memory import Memory
 
@@ -96,7 +97,7 @@ def oldest(alive: Alive, asked: Memory, random: Generator) -> Choice:
     return _divided(alive, [times <= cut for _, times in alive])
 
 
-def _divided(alive: Alive, going: Sequence[I64]) -> Choice:
+def _divided(alive: Alive, going: Sequence[NDArray[np.bool_]]) -> Choice:
     return Choice(
         [rows[mask] for (rows, _), mask in zip(alive, going, strict=True)],
         [rows[~mask] for (rows, _), mask in zip(alive, going, strict=True)],

@@ -351,8 +351,8 @@ class Keeper:
             going.append(rows)
         if not any(map(len, going)):
             return None
-        generation = self._write(going, RESIDENT)
-        return self._in_memory(going) if generation is None else generation
+        written = self._write(going, RESIDENT)
+        return self._in_memory(going) if written is None else written
 
     def _in_memory(self, going: list[I64]) -> Generation:
         """The same where the disk has no room."""

@@ -20,17 +20,18 @@ from windjoin.kernels.window import LONG_AGO
 
 AT_A_TIME = 1 << 16  # rows that are made ready to be written together
 PAYLOAD = "column."
-KEYS = {"int64": pa.int64(), "bytes": pa.large_binary()}
-NUMBERS = {"int64": pa.int64(), "float64": pa.float64()}
+KEYS: dict[str, Any] = {"int64": pa.int64(), "bytes": pa.large_binary()}
+NUMBERS: dict[str, Any] = {"int64": pa.int64(), "float64": pa.float64()}
 
 
-def row_fields(spec: StreamSpec) -> list[pa.Field]:
+def row_fields(spec: StreamSpec) -> list[Any]:
     """The columns that the kernels need of rows of a stream."""
-    fields = [pa.field("time", pa.int64())]
+    fields: list[Any] = [pa.field("time", pa.int64())]
     fields += [pa.field(f"operand.{k}", NUMBERS[one]) for k, one in enumerate(spec.columns)]
     fields += [pa.field(f"key.{k}", KEYS[one]) for k, one in enumerate(spec.keys)]
     for k, wide in enumerate(spec.wides):
-        item = pa.from_numpy_dtype(VALUES[wide.form]) if wide.form in VALUES else KEYS[wide.items]
+        plain: Any = VALUES.get(wide.form)
+        item = KEYS[wide.items] if plain is None else pa.from_numpy_dtype(plain)
         fields.append(pa.field(f"wide.{k}", pa.large_list(item)))
         if wide.form == "weighted":
             fields.append(pa.field(f"wide.{k}.weights", pa.large_list(pa.float64())))
@@ -38,13 +39,13 @@ def row_fields(spec: StreamSpec) -> list[pa.Field]:
     return fields
 
 
-def row_arrays(rows: Rows) -> list[pa.Array]:
+def row_arrays(rows: Rows) -> list[Any]:
     """The arrays of those columns; of rows that match nothing the time says so."""
     time = rows.time if rows.usable is None else np.where(rows.usable, rows.time, LONG_AGO)
-    arrays = [pa.array(time), *(pa.array(column) for column in rows.columns)]
+    arrays: list[Any] = [pa.array(time), *(pa.array(column) for column in rows.columns)]
     arrays += [_keys(key) for key in rows.keys]
     for wide in rows.wides:
-        offsets = pa.array(wide.offsets)
+        offsets: Any = pa.array(wide.offsets)
         if isinstance(wide, ArrayColumn):
             arrays.append(pa.LargeListArray.from_arrays(offsets, pa.array(wide.values)))
         else:
@@ -77,28 +78,29 @@ def payload_of(batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -
     return pa.Table.from_arrays(arrays, schema=pa.schema([schema.field(n) for n in names]))
 
 
-def _keys(values: Any) -> pa.Array:
+def _keys(values: Any) -> Any:
     if not isinstance(values, BytesColumn):
         return pa.array(values)
-    buffers = [None, pa.py_buffer(values.offsets), pa.py_buffer(values.data)]
+    memory: list[Any] = [values.offsets, values.data]
+    buffers = [None, *map(pa.py_buffer, memory)]
     return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)
 
 
-def _values(array: pa.Array) -> Any:
+def _values(array: Any) -> Any:
     if not pa.types.is_large_binary(array.type):
         return array.to_numpy()
     _, _, data = array.buffers()
     return BytesColumn(_offsets(array), np.frombuffer(data or b"", np.uint8))
 
 
-def _offsets(array: pa.Array) -> Any:
+def _offsets(array: Any) -> Any:
     buffer = array.buffers()[1]
     if buffer is None or not buffer.size:
         return np.zeros(1, np.int64)
     return np.frombuffer(buffer, np.int64)[array.offset : array.offset + len(array) + 1]
 
 
-def _wide(spec: WideSpec, name: str, columns: dict[str, pa.Array]) -> SetColumn | ArrayColumn:
+def _wide(spec: WideSpec, name: str, columns: dict[str, Any]) -> SetColumn | ArrayColumn:
     offsets = _offsets(columns[name])
     offsets = offsets - offsets[0]  # of the items of these rows alone
     items = columns[name].flatten()
