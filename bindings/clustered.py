@@ -35,6 +35,7 @@ from windjoin.kernels.statistics import Statistics, measure, unseen
 from windjoin.kernels.window import LONG_AGO
 from windjoin.pyx.base.column import time_order
 from windjoin.pyx.base.crew import surely
+from windjoin.revising import Plan, Reviser
 from windjoin.strategies import Hosts, check_hosts, routing
 from windjoin.tuning import as_tuning
 from windjoin.watermarks import length_ticks
@@ -84,9 +85,11 @@ class ClusterJoin(Intake):
         self._stores = self.new_stores()
         with told_where():
             self.routing = routing(spec, self.statistics, hosts, span)
-            windows, statistics, raised = self.windows, self.statistics, threading.Event()
+            windows, raised = self.windows, threading.Event()
+            self.plan = plan = Plan(spec, self.statistics)
+            self.reviser = Reviser(hosts)
             room = Room(
-                lambda number: HostJoin(spec, windows, statistics, raised),
+                lambda number: HostJoin(plan.spec, windows, plan.statistics, raised),
                 lambda stream, rows: windows[stream].times(rows),
                 self._groups if self.routing.key is not None else None,
                 8 * (1 + max(len(s.columns) + len(s.keys) for s in spec.streams)),
@@ -151,7 +154,15 @@ class ClusterJoin(Intake):
         self._add(stream, rows, usable, judged.ordered)
         found = self.catch_up()
         self._look_after(len(rows) + self._forget() // 2)
+        if self.outer is None:
+            with told_where():
+                self.reviser.look(self)
         return found
+
+    def resize(self, stream: int, window: int) -> None:
+        """A window gets another length; what hosts hold is dealt out anew."""
+        with told_where():
+            self.reviser.resize(self, stream, window)
 
     def _add(self, stream: int, rows: Rows, usable: Bools | None, ordered: bool) -> None:
         window = self.windows[stream]
@@ -329,6 +340,7 @@ class ClusterJoin(Intake):
             "replication": stored / max(described.counters.rows, 1),
             "overhead": described.expected_overhead,
             "switches": described.counters.switches,
+            "revised": self.reviser.revised,
             "ways": self._ways(),
             "hosts": [
                 {

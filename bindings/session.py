@@ -38,6 +38,7 @@ from windjoin.pyx.base.cpu import isa
 from windjoin.pyx.live.door import Door, Entrance, whole
 from windjoin.query import Query
 from windjoin.rejected import Rejected
+from windjoin.resizing import Resizing, change_of
 from windjoin.run import threads_for
 from windjoin.strategies import check_hosts
 from windjoin.streams import idle_length
@@ -141,6 +142,7 @@ class Session(Door):
         self._empty = pa.table({})
         self._bound: BoundQuery | None = None
         self._live: Intake | None = None
+        self._resizing: Resizing | None = None  # once a window was changed
         self._saved: Written | None = None
         self._position: Any = None
         self._parts: Parts | None = None  # of a join that is several
@@ -580,6 +582,8 @@ class Session(Door):
 
     def _results(self, found: list[Any]) -> Results:
         """``found``: row numbers of every stream, and scores."""
+        if self._resizing is not None:
+            found = self._resizing.only_results(found)
         if not self.query.sides.plain:
             outer = None if self._live is None else self._live.outer
             return self._outer_results(found, [] if outer is None else outer.take())
@@ -614,6 +618,8 @@ class Session(Door):
 
     def _forget(self) -> None:
         assert self._live is not None
+        if self._resizing is not None:
+            self._resizing.settle()
         for number, payload in enumerate(self._payloads):
             first = self._live.first_needed(number)
             if self._memory is not None:
@@ -643,6 +649,37 @@ class Session(Door):
         cluster = self._cluster()
         with self._refusing():
             cluster.remove_host(number, lost=lost)
+
+    @whole
+    def set_window(self, stream: str, length: Any, *, at: Any = None) -> None:
+        """Let the window of a stream have another length, from a time on.
+
+        ``length``: as in `windjoin.stream`.  ``at``: a time of that stream, as in `advance`, that
+        no row has come to; right after the newest row of all streams if not given.  Results whose
+        newest row is at that time or later are those of the new window, others those of the old
+        one.  What has left a window by then does not come back when it becomes longer.
+
+        >>> import windjoin as wj, pyarrow as pa
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+        >>> with wj.join(a, b, on=a["k"] == b["k"]).open({"a": schema, "b": schema}) as s:
+        ...     _ = s.push("a", {"t": [1, 2], "k": [7, 8]})
+        ...     s.set_window("a", 3, at=6)
+        ...     s.push("b", {"t": [5, 6], "k": [7, 8]}).num_rows
+        1
+        """
+        number = self._number(stream)
+        if self._memory is not None:
+            raise SessionError("set_window is not for sessions with memory=")
+        live, ticks, when = change_of(self._live, self._bound, self.query, number, length, at)
+        if self._resizing is None:
+            self._resizing = Resizing(live)
+        self._resizing.check(self.query.names[number], number, at, when)
+        self._turn.begin()
+        with as_own_errors():
+            if self._held is not None:
+                self._held.close_entrances()
+            self._resizing.add(number, when, ticks)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -737,6 +774,8 @@ class Session(Door):
             if name not in ("state_rows", "state_bytes", "idle", *NOTHING)
         }
         total["results"] = self._live.results if self._live is not None else 0
+        if self._resizing is not None:
+            total["results"] -= self._resizing.dropped
         if self._memory is not None:
             total["results"] += self._memory.done.cleaned
             total["memory"] = self._memory.metrics()

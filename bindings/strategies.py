@@ -8,7 +8,7 @@ from typing import Any
 
 from windjoin.diffusion.adaptive import AdaptiveRouter
 from windjoin.diffusion.choose import KNOWN, Estimate, Statistics, choose
-from windjoin.diffusion.load import MAX_HOSTS
+from windjoin.diffusion.load import MAX_HOSTS, Host
 from windjoin.diffusion.registry import STRATEGIES, make
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.router_clock import LONGEST_WINDOW, RouterClock
@@ -69,9 +69,16 @@ def check_hosts(hosts: Any, strategy: Any) -> int:
 
 
 def routing(
-    spec: JoinSpec, statistics: kernel_statistics.Statistics, hosts: Hosts, span: int | None = None
+    spec: JoinSpec,
+    statistics: kernel_statistics.Statistics,
+    hosts: Hosts,
+    span: int | None = None,
+    present: Sequence[Host] | None = None,
 ) -> Routing:
-    """The router for a query; ``span`` is how much event time a batch goes over."""
+    """The router for a query; ``span`` is how much event time a batch goes over.
+
+    present: the hosts, if they are not ``hosts.count`` equal ones
+    """
     most = INT64_MAX if span is None else max(span, 1)  # nothing is further apart
     clock = RouterClock([min(stream.window, most) for stream in spec.streams])
     key = common_key(spec)
@@ -106,7 +113,8 @@ def routing(
         options["adapt"] = hosts.tuning.adapt
     options |= hosts.tuning.options(strategy, [stream.name for stream in spec.streams])
     options["weights"] = hosts.tuning.load_weights()
-    router = make(strategy, profiles, hosts.count, segment_length=length, **options)
+    there = hosts.count if present is None else present
+    router = make(strategy, profiles, there, segment_length=length, **options)
     if isinstance(router, AdaptiveRouter):
         router.fixed_length = hosts.segment is not None
     return Routing(router, clock, reasons, key, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -47,6 +47,14 @@ class Stream:
         where = "" if self.where is None else f", where={self.where!r}"
         idle = "" if self.idle is None else f", idle={str(self.idle)!r}"
         return f"stream({self.name!r}, time={self.time!r}, window={window!r}{unit}{where}{idle})"
+
+    def with_window(self, window: Window) -> Stream:
+        """The same stream with a window of another length.
+
+        >>> stream("calls", time="ts", window="60s").with_window("30s")
+        stream('calls', time='ts', window='30s')
+        """
+        return replace(self, window=_window(self.name, window, self.unit))
 
     @property
     def conditions(self) -> list[Expression]:

@@ -125,6 +125,11 @@ class ATR(AdaptiveRouter):
         self.counters.switches += 1
         return True
 
+    def learn(self, shares: Sequence[Sequence[float]]) -> None:
+        """Orders of probing may go by the selectivities."""
+        super().learn(shares)
+        self._order_of.clear()
+
     def _planned_until(self) -> int:
         return max(self.border, self.planned)
 

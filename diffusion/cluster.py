@@ -91,13 +91,14 @@ class Cluster:
         self.fusion = Fusion(numbers, ordered=ordered)
         self.epochs = 0
         self.pending = [Pending() for _ in range(self.streams)]
-        self._log = [Shelf() for _ in range(self.streams)]  # for hosts that are lost
+        self.log = [Shelf() for _ in range(self.streams)]  # for hosts that are lost
         self._flying: deque[Ticket] = deque()
         self._fetched: list[list[I64]] = []
         self.progress: Callable[[int], object] | None = None  # called with rows routed so far
         self.bounds = bounds or Bounds()
         self.meter = Meter(bandwidth=self.bounds.bandwidth, memory=self.bounds.memory)
         self.results = [0] * self.streams  # by the stream of the row that completed them
+        self._compared_before: dict[int, list[int]] = {}  # by operators that are gone, by host
         self._left: list[tuple[int, Tally, list[int]]] = []
         self._routed = [0] * self.streams
         self._reported: tuple[int, list[int]] | None = None  # border, rows routed before it
@@ -113,6 +114,18 @@ class Cluster:
         )
         return worker
 
+    def renew_operators(self) -> None:
+        """All hosts hold nothing, under a router that knows nothing of what they held."""
+        for number, worker in list(self.workers.items()):
+            compared = list(worker.operator.comparisons)
+            self._compared_before[number] = [
+                a + b for a, b in zip(self._before(number), compared, strict=True)
+            ]
+            worker.empty(self.room.operator(number))
+
+    def _before(self, number: int) -> list[int]:
+        return self._compared_before.get(number, [0] * self.streams)
+
     def begin(self) -> None:
         """Let hosts start to work."""
         for worker in self.workers.values():
@@ -125,9 +138,13 @@ class Cluster:
     def tallies(self) -> list[tuple[int, Tally, list[int]]]:
         """What every host did: number, counts, comparisons by stream; those that left first."""
         return self._left + [
-            (number, worker.tally, list(worker.operator.comparisons))
+            (number, worker.tally, self._compared(number, worker))
             for number, worker in sorted(self.workers.items())
         ]
+
+    def _compared(self, number: int, worker: Worker) -> list[int]:
+        now = worker.operator.comparisons
+        return [a + b for a, b in zip(self._before(number), now, strict=True)]
 
     # -- rows in, results out ------------------------------------------------------------------
 
@@ -181,7 +198,7 @@ class Cluster:
 
     def _epoch(self, border: int, stop: int) -> None:
         self._report(border)
-        self._carry_out(self.router.advance(border))
+        self.carry_out(self.router.advance(border))
         real, real_stop = self.clock.real(border), self.clock.real_stop(stop)
         taken = [pending.take(real_stop) for pending in self.pending]
         self._routed = [n + len(rows) for n, (_, rows) in zip(self._routed, taken, strict=True)]
@@ -195,7 +212,7 @@ class Cluster:
         self._flying.append(ticket)
         for (times, rows), route in zip(taken, routes, strict=True):
             if len(rows):
-                self._store(route.segment.stream, times, rows, route.placement.parts, ticket)
+                self.store(route.segment.stream, times, rows, route.placement.parts, ticket)
         for (times, rows), route in zip(taken, routes, strict=True):
             if len(rows):
                 self._start(route.segment.stream, times, rows, route.path.hops, ticket)
@@ -208,10 +225,10 @@ class Cluster:
             self._land()
             self._forget()
 
-    def _store(
+    def store(
         self, stream: int, times: I64, rows: I64, parts: Sequence[Part], ticket: Ticket
     ) -> None:
-        self._log[stream].add(Stretch(ticket.start, ticket.stop, DEFAULT_MARKS, times, rows))
+        self.log[stream].add(Stretch(ticket.start, ticket.stop, DEFAULT_MARKS, times, rows))
         for part in parts:
             stretch = self._part(stream, times, rows, part)
             self.workers[part.host].send(Store(stream, stretch), ticket)
@@ -272,7 +289,7 @@ class Cluster:
     def _land(self) -> None:
         """Wait for the oldest epoch and take its results."""
         ticket = self._flying.popleft()
-        self._wait(ticket)
+        self.wait(ticket)
         for trail, stream, rows in sorted(ticket.blocks, key=lambda block: (block[1], block[0])):
             self.results[stream] += len(rows[stream])
             if not self.fusion.ordered:  # nothing holds it back
@@ -285,7 +302,7 @@ class Cluster:
             self.fusion.advance(number, int(clamped([ticket.stop])[0]))
         self._take_results(self.fusion.pop())
 
-    def _wait(self, ticket: Ticket) -> None:
+    def wait(self, ticket: Ticket) -> None:
         ticket.left.wait()
         if ticket.failure is not None:
             error, host, stream = ticket.failure
@@ -316,10 +333,10 @@ class Cluster:
         ticket = Ticket()
         for worker in self.workers.values():
             worker.send(Forget(horizons), ticket)
-        for log, horizon in zip(self._log, horizons, strict=True):
+        for log, horizon in zip(self.log, horizons, strict=True):
             log.forget(horizon)
         if not self._flying:
-            self._wait(ticket)
+            self.wait(ticket)
 
     # -- load ----------------------------------------------------------------------------------
 
@@ -350,6 +367,10 @@ class Cluster:
         )
         self._reported, self._reported_at = (border, list(self._routed)), now
 
+    def begin_reports(self) -> None:
+        """What came before is not reported to the router that there is now."""
+        self._reported = None
+
     def _throughput(self, come: int) -> float | None:
         """Rows per second of the time that was worked; None if that is too short to tell."""
         self._come += come
@@ -377,31 +398,32 @@ class Cluster:
         moves = self.router.add_host(host)
         self._add_worker(host.number).begin(self._crew)
         self.fusion.add_host(host.number, self.fusion.watermark)
-        self._carry_out(moves)
+        self.carry_out(moves)
 
     def remove_host(self, number: int, *, lost: bool) -> None:
         """A host leaves: planned, or lost with all it holds."""
         self.drain()
         moves = self.router.remove_host(number, lost=lost)
         if lost:
-            self._end_worker(number)
-        self._carry_out(moves)
+            self.end_worker(number)
+        self.carry_out(moves)
 
     def leave(self) -> None:
         """Let go of hosts that were removed as planned and hold nothing any more."""
         open_hosts = self.router.book.open_hosts
         for number in [n for n in self.workers if n not in open_hosts]:
             if self.router.drained(number):
-                self._end_worker(number)
+                self.end_worker(number)
 
-    def _end_worker(self, number: int) -> None:
+    def end_worker(self, number: int) -> None:
         worker = self.workers.pop(number)
         worker.leave()
-        self._left.append((number, worker.tally, list(worker.operator.comparisons)))
+        self._left.append((number, worker.tally, self._compared(number, worker)))
+        self._compared_before.pop(number, None)
         self.fusion.remove_host(number)
         self.meter.forget(number)
 
-    def _carry_out(self, moves: Sequence[Move]) -> None:
+    def carry_out(self, moves: Sequence[Move]) -> None:
         """All sources are read before anything reaches a target; nothing else is going on."""
         if not moves:
             return
@@ -414,18 +436,18 @@ class Cluster:
             chosen = self._chosen(move.stream, move.groups) if move.groups else None
             take = Take(move.stream, start, stop, move.marks, stretches, chosen)
             self.workers[move.target].send(take, ticket)
-        self._wait(ticket)
+        self.wait(ticket)
 
     def _gather(self, moves: Sequence[Move], ticket: Ticket) -> list[list[Stretch]]:
         for number, move in enumerate(moves):
             start, stop = self._stretch_of(move)
             chosen = self._chosen(move.stream, move.groups) if move.groups else None
             if move.source is None:
-                ticket.given[number] = self._log[move.stream].find(start, stop, chosen)
+                ticket.given[number] = self.log[move.stream].find(start, stop, chosen)
             else:
                 give = Give(number, move.stream, start, stop, chosen, move.keep)
                 self.workers[move.source].send(give, ticket)
-        self._wait(ticket)
+        self.wait(ticket)
         return [ticket.given[number] for number in range(len(moves))]
 
     def _stretch_of(self, move: Move) -> tuple[int, int]:

@@ -138,6 +138,11 @@ class CTR(AdaptiveRouter):
         if rates is not None:
             self._set_orders()
 
+    def learn(self, shares: Sequence[Sequence[float]]) -> None:
+        """Candidate orders go by the selectivities too."""
+        super().learn(shares)
+        self._set_orders()
+
     def expire(self, watermark: int) -> None:
         """Delete the entries that no window can reach any more."""
         super().expire(watermark)

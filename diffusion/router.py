@@ -271,6 +271,14 @@ class Router(ABC):
     def _holds_work(self, number: int) -> bool:
         """Whether anything stored at the host, or still to come there, may be probed."""
 
+    def learn(self, shares: Sequence[Sequence[float]]) -> None:
+        """The share of the pairs of two streams that match was measured, for each of them."""
+        renewed = [
+            StreamProfile(p.name, p.window, p.rate, tuple(mine), p.row_bytes)
+            for p, mine in zip(self.profiles, shares, strict=True)
+        ]
+        self.profiles = check_profiles(renewed)
+
     # -- plain data ----------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:

@@ -161,6 +161,12 @@ class Worker:
         for stream, shelf in enumerate(self.shelves):
             self.operator.hold(stream, shelf.rows())
 
+    def empty(self, operator: Operator) -> None:
+        """Hold nothing, with another operator; nothing is in the inbox."""
+        over = getattr(self.operator, "over", None)  # what was put around it stays
+        self.operator = operator if over is None else over(operator)
+        self.shelves = [Shelf() for _ in self.shelves]
+
     def leave(self) -> None:
         """Let the thread end once the inbox is empty."""
         self._inbox.put(None)

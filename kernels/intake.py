@@ -132,6 +132,11 @@ class Intake(ABC):
         """What each host did and holds, where there are several."""
         return None
 
+    def resized(self) -> None:
+        """The specs of the windows were changed."""
+        self._renewal = Renewal(max(stream.window for stream in self.spec.streams))
+        self._stores = self.new_stores()
+
     @abstractmethod
     def begin(self) -> None:
         """Start what runs beside the caller."""

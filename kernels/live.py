@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from windjoin.kernels.intake import SWEEP_AT, Intake, Judged, Silencing
 from windjoin.kernels.nearest import Waiting, candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.outer import Outer
-from windjoin.kernels.replanning import FIRST_LOOK, better_orders, next_look, seen
+from windjoin.kernels.replanning import FIRST_LOOK, LEAST_ROWS, better_orders, next_look, seen
 from windjoin.kernels.spec import I64, ArrayColumn, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.pyx.live.feed import Feed
@@ -295,6 +296,20 @@ class LiveJoin(Intake):
         for feed in self.feeds if sooner else ():
             feed.patience = min(feed.patience, sooner)
         return sooner
+
+    def resize(self, stream: int, window: int) -> None:
+        """A window gets another length: new pipelines and indexes for the rows that there are."""
+        streams = list(self.spec.streams)
+        streams[stream] = replace(streams[stream], window=window)
+        self.spec = replace(self.spec, streams=tuple(streams))
+        for side, spec in zip(self.windows, streams, strict=True):
+            side.spec = spec
+            side.keep(())
+        self.resized()
+        statistics = seen(self.spec, self.windows)
+        if min(statistics.rows) < LEAST_ROWS:
+            statistics = unseen(self.spec)
+        self._follow([best_order(self.spec, statistics, s) for s in range(len(streams))])
 
     def _renew(self) -> None:
         for window in self.windows:

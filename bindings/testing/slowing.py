@@ -29,6 +29,10 @@ class Slowed:
         sleep(self._pause + (self._times - 1) * (perf_counter() - began))
         return answer
 
+    def over(self, operator: Operator) -> Slowed:
+        """Another operator, as slow."""
+        return Slowed(operator, self._pause, self._times)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.operator, name)
 
@@ -55,12 +59,12 @@ class Slowness:
 
     def __init__(self, worker: Worker, pause: float, times: float) -> None:
         self._worker = worker
-        self._slowed = worker.operator = Slowed(worker.operator, pause, times)
+        worker.operator = Slowed(worker.operator, pause, times)
 
     def end(self) -> None:
         """The host is as fast again as it was before."""
-        if self._worker.operator is self._slowed:
-            self._worker.operator = self._slowed.operator
+        if isinstance(self._worker.operator, Slowed):
+            self._worker.operator = self._worker.operator.operator
 
     def __enter__(self) -> Slowness:
         return self
