@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.binding import BoundQuery
-from windjoin.kernels.order import INSERT_COST, PER_RESULT, KeyClasses, Order, Step, streams_of
+from windjoin.kernels.order import INSERT_COST, PER_RESULT, KeyClasses, Order, Step
 from windjoin.kernels.spec import Equal, JoinSpec, Predicate
 from windjoin.kernels.statistics import Statistics
 from windjoin.unit_costs import UnitCosts
@@ -242,7 +242,7 @@ class Model:
         crossing = [
             p
             for p in self.spec.predicates
-            if streams_of(p) <= left | right and streams_of(p) & left and streams_of(p) & right
+            if p.streams_read <= left | right and p.streams_read & left and p.streams_read & right
         ]
         return self._share_of(crossing)
 
@@ -268,7 +268,7 @@ class Model:
         members = sorted(side)
         if len(members) == 1:
             return self.rates[self.names[members[0]]]
-        inside = [p for p in self.spec.predicates if streams_of(p) <= side]
+        inside = [p for p in self.spec.predicates if p.streams_read <= side]
         share = self._share_of(inside)
         total = 0.0
         for newest in members:

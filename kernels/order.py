@@ -7,30 +7,15 @@ from dataclasses import dataclass, replace
 
 from windjoin.kernels.access import Access, Situation, kinds
 from windjoin.kernels.spec import (
-    Between,
-    Compare,
     Equal,
-    Function,
     JoinSpec,
     Key,
-    NotEqual,
-    Opaque,
     Predicate,
-    Similarity,
 )
 from windjoin.kernels.statistics import DERIVED_SHARE, Statistics
 
 EXHAUSTIVE_UP_TO = 5  # streams; beyond, the cheapest next hop is taken
 PER_RESULT = 2.0  # nanoseconds
-FILTER_COST = {
-    Equal: 1.5,
-    NotEqual: 1.5,
-    Compare: 1.5,
-    Between: 1.5,
-    Function: 3.0,
-    Similarity: 20.0,
-    Opaque: 60.0,
-}
 INSERT_COST = 12.0
 
 
@@ -67,15 +52,6 @@ class Order:
             for step in self.steps
         )
         return replace(self, steps=steps)
-
-
-def streams_of(predicate: Predicate) -> frozenset[int]:
-    """The streams a predicate speaks of."""
-    if isinstance(predicate, Opaque):
-        return frozenset(predicate.streams)
-    if isinstance(predicate, Function):
-        return frozenset(operand.stream for operand in predicate.operands)
-    return frozenset((predicate.left.stream, predicate.right.stream))
 
 
 class KeyClasses:
@@ -146,7 +122,7 @@ class _Search:
         self.spec = spec
         self.statistics = statistics
         self.closure = KeyClasses()
-        self._streams = [streams_of(p) for p in spec.predicates]
+        self._streams = [p.streams_read for p in spec.predicates]
         self._known: dict[frozenset[int], set[frozenset[Key]]] = {}
         for predicate in spec.predicates:
             if isinstance(predicate, Equal):
@@ -233,7 +209,7 @@ class _Search:
         choices = []
         for access in [a for a in offered if only in (None, a.identity)] or offered:
             left = self._filters(access, situation)
-            cost = access.cost + sum(FILTER_COST[type(p)] * access.candidates for p in left[0])
+            cost = access.cost + sum(p.filter_cost * access.candidates for p in left[0])
             choices.append((cost, access, left))
         cost, access, (filters, implied) = min(choices, key=lambda choice: choice[0])
         distinct = tuple(
@@ -279,5 +255,5 @@ class _Search:
             if p not in access.covers and (not isinstance(p, Equal) or known.unite(p.left, p.right))
         ]
         implied = tuple(pair for pair in situation.equalities if known.unite(*pair))
-        left.sort(key=lambda p: FILTER_COST[type(p)] / max(1 - self.statistics.share(p), 1e-3))
+        left.sort(key=lambda p: p.filter_cost / max(1 - self.statistics.share(p), 1e-3))
         return tuple(left), implied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from windjoin.kernels.order import KeyClasses, streams_of
+from windjoin.kernels.order import KeyClasses
 from windjoin.kernels.spec import Equal, JoinSpec, Key
 from windjoin.kernels.statistics import Statistics
 
@@ -19,9 +19,9 @@ def pair_shares(spec: JoinSpec, statistics: Statistics) -> list[list[float]]:
     classes = key_classes(spec)
     for a, b in combinations(range(count), 2):
         for predicate in spec.predicates:
-            if streams_of(predicate) == {a, b}:
+            if predicate.streams_read == {a, b}:
                 shares[a][b] *= statistics.share(predicate)
-        if not any(isinstance(p, Equal) and streams_of(p) == {a, b} for p in spec.predicates):
+        if not any(isinstance(p, Equal) and p.streams_read == {a, b} for p in spec.predicates):
             for keys in classes:
                 if {a, b} <= {key.stream for key in keys}:
                     shares[a][b] *= min(

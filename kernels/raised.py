@@ -55,14 +55,6 @@ def call_of(predicate: Predicate, values: Values, rows: Mapping[int, I64], resul
     return Call(predicate.function, arguments, predicate.text)
 
 
-def streams_of(predicate: Predicate) -> tuple[int, ...]:
-    """The streams whose rows a function or callback gets, in order."""
-    if isinstance(predicate, Opaque):
-        return tuple(sorted(predicate.streams))
-    assert isinstance(predicate, Function), predicate
-    return tuple(sorted({operand.stream for operand in predicate.operands}))
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
     """What a pipeline calls with results once a function has raised (`Pipeline.on_raised`).
@@ -82,7 +74,7 @@ class Look:
         predicate = self.spec.predicates[culprits[result]]
         call = call_of(predicate, self._values, rows, result)
         members = {}
-        for stream in streams_of(predicate):
+        for stream in sorted(predicate.streams_read):
             row, numbers = int(rows[stream][result]), self.numbers[stream]
             members[self.spec.streams[stream].name] = row if numbers is None else int(numbers[row])
         raise FunctionRaised(call, members)

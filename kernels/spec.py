@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,28 +54,100 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Equal:
+class Wide:
+    """Wide column number ``column`` of ``Rows.wides`` of stream number ``stream``."""
+
+    stream: int
+    column: int
+
+
+class Reading:
+    """What a predicate says of itself, so that a new kind is one class with these.
+
+    ``moved`` is the same predicate about other places: each of its operands, keys and wide columns
+    is handed to ``place``, which says where it lies now.  One that is `Opaque` knows rows by their
+    numbers: who moves rows gives it another ``evaluate``.
+    """
+
+    __slots__ = ()
+    usual_share: ClassVar[float]  # of the pairs in a window that pass, before any row was seen
+    filter_cost: ClassVar[float]  # nanoseconds per candidate, as a filter
+
+    @property
+    def operands_read(self) -> tuple[Operand, ...]:
+        """The columns that it compares, or calls a function with."""
+        return ()
+
+    @property
+    def keys_read(self) -> tuple[Key, ...]:
+        """The keys that it compares."""
+        return ()
+
+    @property
+    def wides_read(self) -> tuple[Wide, ...]:
+        """The wide columns that it measures."""
+        return ()
+
+    @property
+    def streams_read(self) -> frozenset[int]:
+        """The streams whose rows it is about.
+
+        >>> sorted(Equal(Key(2, 0, 0), Key(1, 0, 0)).streams_read)
+        [1, 2]
+        """
+        places: tuple[Operand | Key | Wide, ...] = (
+            *self.operands_read,
+            *self.keys_read,
+            *self.wides_read,
+        )
+        return frozenset(place.stream for place in places)
+
+    def moved(self, place: Callable[[Any], Any]) -> Self:
+        """The same with every operand, key and wide column where ``place`` says."""
+        pair: Any = self
+        return cast(Self, replace(pair, left=place(pair.left), right=place(pair.right)))
+
+
+@dataclass(frozen=True, slots=True)
+class Equal(Reading):
     """``left == right``, by key."""
+
+    usual_share: ClassVar[float] = 0.01
+    filter_cost: ClassVar[float] = 1.5
 
     left: Key
     right: Key
     text: str = ""  # as the user wrote it; for explain() and errors
     place: int = UNPLACED
 
+    @property
+    def keys_read(self) -> tuple[Key, ...]:
+        return (self.left, self.right)
+
 
 @dataclass(frozen=True, slots=True)
-class NotEqual:
+class NotEqual(Reading):
     """``left != right``, by key."""
+
+    usual_share: ClassVar[float] = 0.99
+    filter_cost: ClassVar[float] = 1.5
 
     left: Key
     right: Key
     text: str = ""
     place: int = UNPLACED
 
+    @property
+    def keys_read(self) -> tuple[Key, ...]:
+        return (self.left, self.right)
+
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Reading):
     """``left <operator> right`` on two operands of one dtype; int64 exactly, float64 as IEEE."""
+
+    usual_share: ClassVar[float] = 0.4
+    filter_cost: ClassVar[float] = 1.5
 
     left: Operand
     operator: Operator
@@ -84,13 +156,20 @@ class Compare:
     text: str = ""
     place: int = UNPLACED
 
+    @property
+    def operands_read(self) -> tuple[Operand, ...]:
+        return (self.left, self.right)
+
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class Between(Reading):
     """``low <= left - right <= high``: int64 without wrapping, float64 with the rounded difference.
 
     Bounds are inclusive; for float64 an exclusive bound is ``nextafter``, for int64 ``+-1``.
     """
+
+    usual_share: ClassVar[float] = 0.05
+    filter_cost: ClassVar[float] = 1.5
 
     left: Operand
     right: Operand
@@ -100,9 +179,13 @@ class Between:
     text: str = ""
     place: int = UNPLACED
 
+    @property
+    def operands_read(self) -> tuple[Operand, ...]:
+        return (self.left, self.right)
+
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class Function(Reading):
     """A user's scalar function of operands of any number of streams, true where it returns true.
 
     Or where ``value <operator> right`` holds of the value it returns; ``right`` is None where the
@@ -111,6 +194,9 @@ class Function:
     one of more is `Opaque`.
     """
 
+    usual_share: ClassVar[float] = 0.2
+    filter_cost: ClassVar[float] = 3.0
+
     function: Callable[..., Any]
     operands: tuple[Operand, ...]
     dtypes: tuple[Dtype, ...]
@@ -118,6 +204,13 @@ class Function:
     operator: MeasureOperator | None = None
     right: float | None = None  # int or float
     place: int = UNPLACED
+
+    @property
+    def operands_read(self) -> tuple[Operand, ...]:
+        return self.operands
+
+    def moved(self, place: Callable[[Any], Any]) -> Function:
+        return replace(self, operands=tuple(map(place, self.operands)))
 
     @property
     def arguments(self) -> int:
@@ -141,7 +234,7 @@ def no_call(rows: Mapping[int, I64]) -> Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Reading):
     """Anything else: ``evaluate({stream: rows}) -> mask`` over candidate row numbers.
 
     ``evaluate`` gets one int64 array of row numbers per stream in ``streams``, all of one length,
@@ -150,27 +243,29 @@ class Opaque:
     an index.
     """
 
+    usual_share: ClassVar[float] = 0.2
+    filter_cost: ClassVar[float] = 60.0
+
     streams: tuple[int, ...]
     evaluate: Callable[[Mapping[int, I64]], NDArray[Any]]
     text: str = ""
     call: Callable[[Mapping[int, I64]], Call] = no_call
     place: int = UNPLACED
 
-
-@dataclass(frozen=True, slots=True)
-class Wide:
-    """Wide column number ``column`` of ``Rows.wides`` of stream number ``stream``."""
-
-    stream: int
-    column: int
+    @property
+    def streams_read(self) -> frozenset[int]:
+        return frozenset(self.streams)
 
 
 @dataclass(frozen=True, slots=True)
-class Similarity:
+class Similarity(Reading):
     """``measure(left, right) <operator> threshold``, the measure computed in doubles.
 
     False where the measure has no value: vectors of different lengths, a zero vector's cosine, ...
     """
+
+    usual_share: ClassVar[float] = 0.01
+    filter_cost: ClassVar[float] = 20.0
 
     left: Wide
     right: Wide
@@ -179,6 +274,10 @@ class Similarity:
     threshold: float
     text: str = ""
     place: int = UNPLACED
+
+    @property
+    def wides_read(self) -> tuple[Wide, ...]:
+        return (self.left, self.right)
 
 
 Predicate = Equal | NotEqual | Compare | Between | Function | Opaque | Similarity

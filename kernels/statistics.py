@@ -18,29 +18,16 @@ from windjoin.kernels.spec import (
     BytesColumn,
     Compare,
     Equal,
-    Function,
     JoinSpec,
     NotEqual,
-    Opaque,
     Operator,
     Predicate,
     Rows,
-    Similarity,
 )
 
 SAMPLE_ROWS = 1024
 JOINT_ROWS = 256  # of each stream; all pairs of them are looked at
 DERIVED_SHARE = 0.01  # of pairs for which an equality holds that only follows from others
-# What to believe of a predicate that no data was seen for.
-UNSEEN = {
-    Equal: 0.01,
-    NotEqual: 0.99,
-    Compare: 0.4,
-    Between: 0.05,
-    Function: 0.2,
-    Similarity: 0.01,
-    Opaque: 0.2,
-}
 
 
 @dataclass(frozen=True)
@@ -65,7 +52,7 @@ class Statistics:
 
     def share(self, predicate: Predicate) -> float:
         """Share of pairs inside the windows that ``predicate`` lets pass."""
-        return self.selectivity.get(predicate.place, UNSEEN[type(predicate)])
+        return self.selectivity.get(predicate.place, predicate.usual_share)
 
     def share_of(self, predicates: Iterable[Predicate]) -> float:
         """Share that passes all of them: as seen together, else as if they had no relation."""

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.arrow import Limits, Plan, pack, place, probe
 from windjoin.arrow.partials import partial_schema
-from windjoin.arrow.placement import common_keys
 from windjoin.arrow.plan import ROW
 from windjoin.arrow.segments import in_order
+from windjoin.kernels.pairwise import common_key
 
 from tests.api import build, schemas, table_rows
 from tests.arrow_exchange import carry_out, histogram
@@ -40,7 +40,7 @@ def test_plan_gives_the_results_of_the_definition(
 ) -> None:
     query = build(case)
     bound = query.bind(schemas(case))
-    if strategy == "groups" and common_keys(bound.spec) is None:
+    if strategy == "groups" and common_key(bound.spec) is None:
         strategy = "atr"
     if strategy == "single":
         hosts = 1

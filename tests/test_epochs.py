@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from windjoin.arrow.placement import common_keys
 from windjoin.epochs.routing import EARLIEST, Owners, Routes
+from windjoin.kernels.pairwise import common_key
 
 from tests.api import build, schemas, table_rows
 from tests.cases import Case, StreamCase
@@ -89,7 +89,7 @@ def test_epochs_give_the_results_of_the_definition(
         "ctr",
         "psp",
         "single",
-        *(["groups"] if common_keys(bound.spec) else []),
+        *(["groups"] if common_key(bound.spec) else []),
     ]
     given_ = {"lateness": ticks(case, lateness), "small": small}
     given_["warm_bytes"] = draw(st.sampled_from([0, 10**9, 10**9]))

@@ -18,22 +18,17 @@ from numpy.typing import NDArray
 from windjoin.arrow.packing import more
 from windjoin.arrow.plan import Plan
 from windjoin.binding import Prepared
-from windjoin.kernels.raised import streams_of as called_with
 from windjoin.kernels.spec import (
     I64,
     Bools,
     Call,
     Compare,
-    Equal,
-    Function,
     JoinSpec,
     Key,
-    NotEqual,
     Opaque,
     Operand,
     Predicate,
     Rows,
-    Similarity,
     StreamSpec,
     Wide,
 )
@@ -41,15 +36,6 @@ from windjoin.output import Fetch
 
 Place = tuple[int, int]  # stream, column or key
 RAISED = "raised"  # what a function raised for a partial result; null: nothing
-
-
-def streams_of(predicate: Predicate) -> set[int]:
-    """The streams whose rows a predicate reads."""
-    if isinstance(predicate, Opaque):
-        return set(predicate.streams)
-    if isinstance(predicate, Function):
-        return {operand.stream for operand in predicate.operands}
-    return {predicate.left.stream, predicate.right.stream}
 
 
 def partial_schema(plan: Plan, streams: tuple[int, ...]) -> pa.Schema:
@@ -83,7 +69,7 @@ class Hop:
         self.positions = [
             number
             for number, predicate in enumerate(spec.predicates)
-            if target in streams_of(predicate) and streams_of(predicate) <= reached
+            if target in predicate.streams_read and predicate.streams_read <= reached
         ]
         last = len(reached) == len(spec.streams)
         self.scores = spec.scores if last else ()  # of results, not of parts of them
@@ -100,15 +86,9 @@ class Hop:
                 wides[wide.stream, wide.column] = None
         for position in self.positions:
             predicate = self.query.spec.predicates[position]
-            if isinstance(predicate, (Equal, NotEqual)):
-                for key in (predicate.left, predicate.right):
-                    keys[key.stream, key.key] = None
-            elif isinstance(predicate, Similarity):
-                for wide in (predicate.left, predicate.right):
-                    wides[wide.stream, wide.column] = None
-            elif not isinstance(predicate, Opaque):
-                for operand in _operands(predicate):
-                    columns[operand.stream, operand.column] = None
+            keys |= dict.fromkeys((key.stream, key.key) for key in predicate.keys_read)
+            wides |= dict.fromkeys((wide.stream, wide.column) for wide in predicate.wides_read)
+            columns |= dict.fromkeys((one.stream, one.column) for one in predicate.operands_read)
         return Side(
             streams,
             [place for place in columns if place[0] in streams],
@@ -173,22 +153,15 @@ class Hop:
 
     def _moved(self, predicate: Predicate) -> Predicate:
         """The predicate with its operands where they lie in the two inputs."""
-        if isinstance(predicate, (Equal, NotEqual)):
-            return replace(
-                predicate, left=self._key(predicate.left), right=self._key(predicate.right)
-            )
-        if isinstance(predicate, Similarity):
-            return replace(
-                predicate, left=self._wide(predicate.left), right=self._wide(predicate.right)
-            )
-        if isinstance(predicate, Function):
-            return replace(predicate, operands=tuple(map(self._operand, predicate.operands)))
         if isinstance(predicate, Opaque):
             pairs = _Members(self, predicate)
             return replace(predicate, streams=(0, 1), evaluate=pairs.mask, call=pairs.call)
-        return replace(
-            predicate, left=self._operand(predicate.left), right=self._operand(predicate.right)
-        )
+        return predicate.moved(self._place)
+
+    def _place(self, one: Operand | Key | Wide) -> Operand | Key | Wide:
+        if isinstance(one, Key):
+            return self._key(one)
+        return self._wide(one) if isinstance(one, Wide) else self._operand(one)
 
     def _operand(self, operand: Operand) -> Operand:
         number = self._number(operand.stream)
@@ -224,7 +197,7 @@ class Hop:
 
     def called_with(self, predicate: int) -> tuple[int, ...]:
         """The streams of the query whose rows a function of `spec_with` gets."""
-        return called_with(self.query.spec.predicates[self.positions[predicate]])
+        return tuple(sorted(self.query.spec.predicates[self.positions[predicate]].streams_read))
 
     def raised_before(self, fetch: Fetch, rows: list[I64]) -> Any:
         """Per result what a function raised for its partial result, as text."""
@@ -252,9 +225,3 @@ class _Members:
 
     def _members(self, rows: Mapping[int, I64]) -> dict[int, I64]:
         return {s: rows[int(s == self.hop.target)] for s in self.predicate.streams}
-
-
-def _operands(predicate: Any) -> tuple[Operand, ...]:
-    if isinstance(predicate, Function):
-        return predicate.operands
-    return (predicate.left, predicate.right)

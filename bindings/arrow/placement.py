@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from windjoin.arrow.partials import streams_of
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, Strategy, travelling, without_memory
 from windjoin.arrow.routes import EARLIEST, LATEST, U64, AnyRoute, KeyRoute, Route
 from windjoin.errors import QueryError
+from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import F64, Between, Compare, Equal, JoinSpec
 from windjoin.query import Query
 
@@ -98,29 +98,10 @@ def place(
     return plan(*_stored_once(work, hosts, strategy, segment), order=order), Expected(1.0, 1.0, 0.0)
 
 
-def common_keys(spec: JoinSpec) -> list[int] | None:
-    """For every stream the number of a key that is equal in all rows of a result."""
-    known = [
-        {(p.left.stream, p.left.key), (p.right.stream, p.right.key)}
-        for p in spec.predicates
-        if isinstance(p, Equal)
-    ]
-    merged: list[set[tuple[int, int]]] = []
-    for pair in known:
-        touching = [group for group in merged if group & pair]
-        merged = [group for group in merged if not group & pair]
-        merged.append(pair.union(*touching))
-    for group in merged:
-        by_stream = dict(sorted(group, reverse=True))
-        if len(by_stream) == len(spec.streams):
-            return [by_stream[stream] for stream in range(len(spec.streams))]
-    return None
-
-
 def _groups(
     plan: Any, spec: JoinSpec, hosts: int, histogram: Histogram | None, hot: U64 | None
 ) -> tuple[Plan, Expected]:
-    keys = common_keys(spec)
+    keys = common_key(spec)
     if keys is None:
         raise QueryError(
             'strategy="groups" sends equal keys to one host, but no key is equal in all streams of'
@@ -321,8 +302,8 @@ def probing_order(spec: JoinSpec, histogram: Histogram) -> tuple[int, ...]:
         linked = {
             stream
             for predicate in spec.predicates
-            for stream in streams_of(predicate) & left
-            if streams_of(predicate) - {stream} <= set(order)
+            for stream in predicate.streams_read & left
+            if predicate.streams_read - {stream} <= set(order)
         }
         order.append(min(linked or left, key=lambda stream: (rows[stream], stream)))
         left.discard(order[-1])

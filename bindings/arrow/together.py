@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 from windjoin.arrow.plan import Plan
 from windjoin.binding import BoundQuery, Prepared
-from windjoin.kernels.raised import streams_of
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.output import Fetch
 
@@ -70,7 +69,7 @@ class Together:
 
     def called_with(self, predicate: int) -> tuple[int, ...]:
         """Inputs are streams."""
-        return streams_of(self.query.spec.predicates[predicate])
+        return tuple(sorted(self.query.spec.predicates[predicate].streams_read))
 
     def raised_before(self, fetch: Fetch, rows: list[I64]) -> Any:
         """Nothing was done before."""

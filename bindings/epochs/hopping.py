@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from windjoin.arrow.blocks import Block, Counts
 from windjoin.arrow.packing import less, more
-from windjoin.arrow.partials import streams_of
 from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import Onward, ResultBatches, stage_inputs
 from windjoin.arrow.routes import Copies
@@ -50,7 +49,7 @@ def order_from(spec: JoinSpec, first: int) -> tuple[int, ...]:
         linked = [
             s
             for s in left
-            if any(s in streams_of(p) and streams_of(p) <= {*order, s} for p in spec.predicates)
+            if any(s in p.streams_read and p.streams_read <= {*order, s} for p in spec.predicates)
         ]
         following = (linked or left)[0]
         order.append(following)

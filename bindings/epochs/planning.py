@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from windjoin.arrow.placement import common_keys
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, travelling, without_memory
 from windjoin.arrow.routes import Route
 from windjoin.durations import Duration
@@ -14,6 +13,7 @@ from windjoin.epochs.job import Job
 from windjoin.epochs.routing import Units
 from windjoin.epochs.storage import local_path
 from windjoin.errors import QueryError, hint
+from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import JoinSpec
 from windjoin.query import Query
 from windjoin.streams import idle_length
@@ -87,7 +87,7 @@ def _silences(query: Query, idle: Any) -> tuple[float | None, ...]:
 def units_of(spec: JoinSpec, strategy: str, slots: int, segment: int | None) -> Units:
     """What slots own: groups of keys if rows of a result share one, else segments of time."""
     windows = tuple(stream.window for stream in spec.streams)
-    keys = common_keys(spec)
+    keys = common_key(spec)
     if strategy == "auto":
         strategy = "groups" if keys is not None and segment is None else "atr"
     if strategy == "groups":

@@ -19,7 +19,6 @@ from windjoin.arrow.placement import (
     PAIR_COST,
     Expected,
     Histogram,
-    common_keys,
     pair_cost,
     place,
 )
@@ -27,6 +26,7 @@ from windjoin.arrow.plan import Plan, Strategy, single
 from windjoin.arrow.tally import TALLY, histogram, tally
 from windjoin.durations import Duration, parse_duration
 from windjoin.errors import QueryError
+from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import JoinSpec
 from windjoin.query import Query
 from windjoin.spark import envoy as envoy_module
@@ -208,7 +208,7 @@ class _Choice:
         counts = self._histogram()
         plan, expected = self._plan("atr", counts, segment)
         why = f"segments of time copy {expected.copies:.2f} rows per row"
-        if expected.copies > FEW_COPIES and common_keys(self.bound.spec) is not None:
+        if expected.copies > FEW_COPIES and common_key(self.bound.spec) is not None:
             return *self._plan("groups", counts, segment), f"{why}; equal keys copy none"
         if expected.copies > MANY_COPIES and len(self.frames) > 2:
             return *self._plan("ctr", counts, segment), f"{why}; partial results may travel instead"
@@ -275,7 +275,7 @@ class _Choice:
 
     def _hot_keys(self) -> Any:
         """Hashes of keys with more rows than a host should have of one key."""
-        keys = common_keys(self.bound.spec)
+        keys = common_key(self.bound.spec)
         plan, _ = place(self.query, self.schemas, hosts=self.hosts, strategy="groups")
         hot: set[int] = set()
         for stream, source in enumerate(self.sources):
