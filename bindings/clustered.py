@@ -115,7 +115,7 @@ class ClusterJoin(Intake):
 
     # -- rows in, results out ------------------------------------------------------------------
 
-    def load(self, stream: int, rows: Rows) -> None:
+    def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
         """Rows of a batch, in any order; nothing is joined before `flush`, or `loaded`."""
         self._add(stream, rows, rows.usable, False)
 

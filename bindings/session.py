@@ -329,6 +329,20 @@ class Session(Door):
         self._must_be_open()
         save(self, path, position)
 
+    def settle(self) -> None:
+        """Finish clean-ups under way; what they give leaves with the next push."""
+        if self._memory is not None:
+            self._turn.begin()
+            for found in self._memory.finish_jobs():
+                self._owed.append(self._results(found))
+            self._turn.refuse()
+
+    def first_needed(self, stream: int) -> int:
+        """The arrival number of the first row whose columns results to come may have."""
+        assert self._live is not None
+        first = self._live.first_needed(stream)
+        return first if self._memory is None else self._memory.first_needed(stream, first)
+
     def clean_up(self, progress: ProgressOption = False) -> Iterator[Results]:
         """The results that rows on disk still owe, as they are found.
 
@@ -621,10 +635,7 @@ class Session(Door):
         if self._resizing is not None:
             self._resizing.settle()
         for number, payload in enumerate(self._payloads):
-            first = self._live.first_needed(number)
-            if self._memory is not None:
-                first = self._memory.first_needed(number, first)
-            payload.forget(first)
+            payload.forget(self.first_needed(number))
 
     # -- hosts -----------------------------------------------------------------------------------
 

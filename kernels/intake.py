@@ -203,8 +203,11 @@ class Intake(ABC):
         return Exporter(self.windows[stream], self._spaces)
 
     @abstractmethod
-    def load(self, stream: int, rows: Rows) -> None:
-        """Keep rows that have been joined with all that is here, in any order of time."""
+    def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
+        """Keep rows that have been joined with all that is here, in any order of time.
+
+        arrivals: their arrival numbers, where these are not their numbers in the window
+        """
 
     @abstractmethod
     def loaded(self, given_before: int) -> None:

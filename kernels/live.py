@@ -158,11 +158,12 @@ class LiveJoin(Intake):
                 return None
         return self.feeds[stream].push(rows.time, rows.columns, rows.keys, wides)
 
-    def load(self, stream: int, rows: Rows) -> None:
+    def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
         """Keep rows that have been joined with all that is here; indexes wait for `loaded`."""
         codes, records = self.encode(stream, rows, rows.usable)
         columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
-        numbers = np.arange(self.windows[stream].tail, self.windows[stream].tail + len(rows))
+        tail = self.windows[stream].tail
+        numbers = np.arange(tail, tail + len(rows)) if arrivals is None else arrivals
         time = np.ascontiguousarray(rows.time)
         self._stores[stream].append(time, columns, codes, records, numbers)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +68,7 @@ class Keeper:
         assert session._bound is not None
         live = session._live
         self._session, self._live, self._asked, self._on_full = session, live, asked, on_full
-        self._spec: JoinSpec = live.spec
+        self.spec: JoinSpec = live.spec
         self.limit: int = asked.limit
         self._key = common_key(live.spec)
         self.keeps_keys = session.query.nearest is not None or not isinstance(live, LiveJoin)
@@ -74,21 +76,22 @@ class Keeper:
         if asked.idle is not None:
             bound = session._bound
             self._idle = length_ticks("idle", bound.clock, asked.idle, bound.integer_times)
-        self._numbering = [Numbering() for _ in live.windows]
-        self._epoch = 0
-        self._clean_until = LONG_AGO  # results of an earlier time are not owed any more
-        self._cleaned_epoch = -1  # nor those of rows that all came up to then
-        self._generations: list[Generation] = []
+        self.numbering = [Numbering() for _ in live.windows]
+        self.epoch = 0
+        self.clean_until = LONG_AGO  # results of an earlier time are not owed any more
+        self.cleaned_epoch = -1  # nor those of rows that all came up to then
+        self.generations: list[Generation] = []
         self._folder: SpillFolder | None = None
         self._jobs: deque[Cleaning] = deque()
         self._until: deque[tuple[int, int]] = deque()  # what is clean after each of them
         self._credit = 0
-        self._most_rows: int | None = None  # that fit, once that is known
+        self.most_rows: int | None = None  # that fit, once that is known
         self._wait = 0
         self._trouble: StateError | None = None
         self._counted = Counted(asked.groups)
         self._random = np.random.default_rng(0)
         self.done = Spilled()
+        self.token = uuid.uuid4().hex[:12]  # in names of files that are this session's
         self._often = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
         self._bytes = self._since = 0
         self._mapped = self.limit // COLD_SHARE
@@ -100,21 +103,21 @@ class Keeper:
 
     def arrivals(self, stream: int, rows: I64) -> I64:
         """Arrival numbers of rows, by their numbers in the window."""
-        return self._numbering[stream].arrivals(rows)
+        return self.numbering[stream].arrivals(rows)
 
     def results(self, found: list[Any]) -> list[Any]:
         """Results by arrival numbers; scores stay."""
-        if self._epoch:
-            count = len(self._spec.streams)
+        if self.epoch:
+            count = len(self.spec.streams)
             rows = [self.arrivals(k, members) for k, members in enumerate(found[:count])]
             found = [*rows, *found[count:]]
         return found
 
     def first_needed(self, stream: int, head: int) -> int:
         """The first row whose columns somebody may ask for."""
-        first = [g.first[stream] for g in self._generations]
+        first = [g.first[stream] for g in self.generations]
         rows = [row for row in first if row is not None]
-        return min([self._numbering[stream].first(head), *rows])
+        return min([self.numbering[stream].first(head), *rows])
 
     # -- before rows come ----------------------------------------------------------------------
 
@@ -165,11 +168,11 @@ class Keeper:
             return
         for _ in range(ROUNDS):
             rows = sum(map(len, self._live.windows))
-            over = self._most_rows is not None and rows > self._most_rows
+            over = self.most_rows is not None and rows > self.most_rows
             if self._wait or not rows or (not over and self._look() <= self.limit):
                 return
-            if self._most_rows is None or not over:
-                self._most_rows = max(int(0.95 * rows), 1)
+            if self.most_rows is None or not over:
+                self.most_rows = max(int(0.95 * rows), 1)
             self._spill(rows)
 
     def _chill(self, folder: SpillFolder) -> None:
@@ -195,21 +198,21 @@ class Keeper:
         generation = self._written(choice)
         if generation is None:
             return
-        if not self._generations and not self._jobs:  # nothing was owed until now
-            self._clean_until = self._least_mark()
+        if not self.generations and not self._jobs:  # nothing was owed until now
+            self.clean_until = self._least_mark()
         for numbering, window, kept in zip(
-            self._numbering, self._live.windows, choice.kept, strict=True
+            self.numbering, self._live.windows, choice.kept, strict=True
         ):
             numbering.next_epoch(window.tail)
             numbering.keep(kept, window.tail)
         assert isinstance(self._live, LiveJoin)
         self._live.retain(choice.kept)
-        self._epoch += 1
-        self._generations.append(generation)
-        self._hold()
+        self.epoch += 1
+        self.generations.append(generation)
+        self.hold()
         for window in self._live.windows:  # rows before it may come, of no use but to those on disk
             window.extent.horizon = min(window.extent.horizon, window.extent.hold)
-        self._session._entrances.clear()  # which give numbers in the windows
+        self.close_entrances()
         release()
         self.done.spills += 1
         self.done.rows += generation.rows
@@ -242,11 +245,11 @@ class Keeper:
     def _written(self, choice: Choice) -> Generation | None:
         """Rows on disk; None if there is no room for them there."""
         assert self._folder is not None
-        used = sum(generation.unit.nbytes for generation in self._generations)
+        used = sum(generation.unit.nbytes for generation in self.generations)
         if self._asked.disk_limit is not None and used >= self._asked.disk_limit:
             self._fail(f"its files have reached disk_limit={self._asked.disk_limit:,} bytes")
             return None
-        return self._write(choice.going, self._epoch)
+        return self._write(choice.going, self.epoch)
 
     def _write(self, going: list[I64], left: int) -> Generation | None:
         assert self._folder is not None
@@ -262,7 +265,7 @@ class Keeper:
             self._fail(_reason(error))
             return None
         try:
-            write_generation(writer, self._spec.streams, exporters, chosen)
+            write_generation(writer, self.spec.streams, exporters, chosen)
             writer.close()
         except OSError as error:
             writer.abandon()
@@ -271,7 +274,7 @@ class Keeper:
         except BaseException:
             writer.abandon()
             raise
-        return read_generation(Unit.map(path, verify=False), left, self._spec.streams)
+        return read_generation(Unit.map(path, verify=False), left, self.spec.streams)
 
     def _fail(self, why: str) -> None:
         self._wait = WAIT
@@ -287,27 +290,27 @@ class Keeper:
     def _least_mark(self) -> int:
         return min(clock.watermark for clock in self._live.clocks)
 
-    def _hold(self) -> None:
+    def hold(self) -> None:
         """Rows that owed results may have stay, in memory or on disk."""
-        for window, spec in zip(self._live.windows, self._spec.streams, strict=True):
+        for window, spec in zip(self._live.windows, self.spec.streams, strict=True):
             hold = INT64_MAX
-            if self._generations or self._jobs:
-                hold = max(self._clean_until - spec.window, LONG_AGO)
+            if self.generations or self._jobs:
+                hold = max(self.clean_until - spec.window, LONG_AGO)
             window.extent.hold = hold
 
     def _drop_generations(self) -> None:
         """Files go whose rows can be part of no result any more."""
         if self._jobs:
             return
-        over = self._clean_until == INT64_MAX  # all streams have ended
-        kept = [g for g in self._generations if g.reach >= self._clean_until and not over]
-        for generation in self._generations:
+        over = self.clean_until == INT64_MAX  # all streams have ended
+        kept = [g for g in self.generations if g.reach >= self.clean_until and not over]
+        for generation in self.generations:
             if generation not in kept:
                 self._unlink(generation)
-        self._generations = kept
-        self._hold()
+        self.generations = kept
+        self.hold()
         for number, window in enumerate(self._live.windows):
-            self._numbering[number].forget(self.first_needed(number, window.head))
+            self.numbering[number].forget(self.first_needed(number, window.head))
 
     def _unlink(self, generation: Generation) -> None:
         name = generation.unit.path
@@ -316,32 +319,32 @@ class Keeper:
 
     def _begin(self, high: int, after: int) -> None:
         """Begin a clean-up of results before ``high``; INT64_MAX: of all that rows owe by now."""
-        low = self._clean_until
+        low = self.clean_until
         resident = self._resident(low, high)
-        everything = [*self._generations, *([] if resident is None else [resident])]
+        everything = [*self.generations, *([] if resident is None else [resident])]
         parts = []
-        for number, spec in enumerate(self._spec.streams):
+        for number, spec in enumerate(self.spec.streams):
             whole = [Slice(block, 0, len(block)) for g in everything for block in g.blocks[number]]
             parts.append(within(whole, max(low - spec.window, LONG_AGO), high))
         for generation in everything:
             generation.unit.verify()
-        stretch = Stretch(low, high, self._cleaned_epoch)
+        stretch = Stretch(low, high, self.cleaned_epoch)
         self._jobs.append(Cleaning(self._spec_with, parts, self._epoch_of, stretch, self._budget()))
         until = low if high == INT64_MAX and after >= 0 else high
-        self._until.append((until, max(after, self._cleaned_epoch)))
+        self._until.append((until, max(after, self.cleaned_epoch)))
         if resident is not None:
             self._unlink(resident)  # it stays where it is mapped
 
     def _resident(self, low: int, high: int) -> Generation | None:
         """Rows that are in memory, on disk for the time being."""
         spilled: set[int] = set()
-        for generation in self._generations:
+        for generation in self.generations:
             spilled |= generation.groups
         going = []
         for number, window in enumerate(self._live.windows):
             rows = np.arange(window.head, window.tail)
             times = window.times(rows)
-            earliest = max(low - self._spec.streams[number].window, LONG_AGO + 1)
+            earliest = max(low - self.spec.streams[number].window, LONG_AGO + 1)
             there = (times >= max(earliest, window.extent.horizon)) & (times <= high)
             rows = rows[there]
             if self._key is not None:
@@ -361,11 +364,11 @@ class Keeper:
         ]
         exporters = [self._live.exporter(k) for k in range(len(going))]
         writer = UnitWriter(None, "generation", {"left": RESIDENT})
-        write_generation(writer, self._spec.streams, exporters, chosen)
-        return read_generation(Unit.of(writer.close()), RESIDENT, self._spec.streams)
+        write_generation(writer, self.spec.streams, exporters, chosen)
+        return read_generation(Unit.of(writer.close()), RESIDENT, self.spec.streams)
 
     def _epoch_of(self, stream: int, arrivals: I64) -> I64:
-        return self._numbering[stream].epochs(arrivals)
+        return self.numbering[stream].epochs(arrivals)
 
     def _spec_with(self, arrivals: Any) -> JoinSpec:
         session = self._session
@@ -378,16 +381,16 @@ class Keeper:
     def _budget(self) -> int:
         widths = max(
             ROW_BYTES + 16 * (len(s.columns) + len(s.keys) + 8 * len(s.wides))
-            for s in self._spec.streams
+            for s in self.spec.streams
         )
         return int(self.limit // LOAD_SHARE // widths)
 
     def after_push(self, rows: int) -> Iterator[list[Any]]:
         """Owed results that are to leave now, as much work as the rows that came are worth."""
-        if not self._generations and not self._jobs:
+        if not self.generations and not self._jobs:
             return
-        mark, longest = self._least_mark(), max(s.window for s in self._spec.streams)
-        behind = mark - self._clean_until
+        mark, longest = self._least_mark(), max(s.window for s in self.spec.streams)
+        behind = mark - self.clean_until
         if not self._jobs and mark > LONG_AGO and (behind > longest or mark == INT64_MAX):
             self._begin(mark, -1)
         self._credit += PACE * max(rows, 1)
@@ -403,7 +406,7 @@ class Keeper:
         self.done.seconds += time.perf_counter() - began
         if owed is None:
             self._jobs.popleft()
-            self._clean_until, self._cleaned_epoch = self._until.popleft()
+            self.clean_until, self.cleaned_epoch = self._until.popleft()
             self._drop_generations()
             return
         self._credit -= owed.rows
@@ -415,12 +418,12 @@ class Keeper:
         """All results that are owed now."""
         while self._jobs:
             yield from self._step()
-        if not self._generations:
+        if not self.generations:
             return
-        epoch = self._epoch
-        for numbering, window in zip(self._numbering, self._live.windows, strict=True):
+        epoch = self.epoch
+        for numbering, window in zip(self.numbering, self._live.windows, strict=True):
             numbering.next_epoch(window.tail)
-        self._epoch += 1
+        self.epoch += 1
         self._begin(INT64_MAX, epoch)
         while self._jobs:
             job = self._jobs[0]
@@ -431,7 +434,7 @@ class Keeper:
     def close(self) -> None:
         """Let go of all files."""
         self._jobs.clear()
-        self._generations = []
+        self.generations = []
         if self._folder is not None:
             self._folder.close()
 
@@ -441,17 +444,40 @@ class Keeper:
         """Note which rows have results, once that may matter soon."""
         if self._key is None or self._folder is None or not len(found[0]):
             return
-        if self._epoch or 2 * self._bytes > self.limit:
+        if self.epoch or 2 * self._bytes > self.limit:
             self._counted.note(found[0])
 
     @property
     def has_spilled(self) -> bool:
         """Whether rows have left memory that others may still meet."""
-        return bool(self._generations or self._jobs)
+        return bool(self.generations or self._jobs)
+
+    def close_entrances(self) -> None:
+        """Rows come the long way from now on: the short one gives numbers in the windows."""
+        self._session._entrances.clear()
+
+    def head(self, stream: int) -> int:
+        """The number of the first row of a window."""
+        return self._live.windows[stream].head
+
+    def new_file(self) -> Path:
+        """A name for one more file."""
+        assert self._folder is not None
+        return self._folder.file()
+
+    def finish_jobs(self) -> Iterator[list[Any]]:
+        """The rest of what clean-ups under way give."""
+        while self._jobs:
+            yield from self._step()
+
+    def numbers(self, stream: int, arrivals: I64) -> I64:
+        """Numbers in the window of rows; of those that are not there one before its head."""
+        window = self._live.windows[stream]
+        return self.numbering[stream].numbers(arrivals, window.head)
 
     def metrics(self) -> dict[str, Any]:
         """Bytes in memory and on disk, and what was done."""
-        files = self._generations
+        files = self.generations
         resident = sum(map(len, self._live.windows))
         spilled = sum(generation.rows for generation in files)
         share = spilled / max(resident + spilled, 1)

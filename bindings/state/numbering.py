@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from windjoin.kernels.spec import I64
 
@@ -19,40 +21,63 @@ class Numbering:
     """
 
     def __init__(self) -> None:
-        self._base = 0  # number of the first row that has come since
+        self.base = 0  # number of the first row that has come since
         self._kept = np.empty(0, np.int64)  # arrival numbers of those before it
-        self._tails = np.empty(0, np.int64)  # where epochs begin
-        self._over = 0  # epochs before those
+        self.tails = np.empty(0, np.int64)  # where epochs begin
+        self.over = 0  # epochs before those
 
     def arrivals(self, rows: I64) -> I64:
         """Arrival numbers of rows that are in the window."""
         if not len(self._kept):
             return rows
-        at = rows - (self._base - len(self._kept))
+        at = rows - (self.base - len(self._kept))
         old = at < len(self._kept)
         found: I64 = np.where(old, self._kept[np.minimum(at, len(self._kept) - 1)], rows)
         return found
 
     def first(self, head: int) -> int:
         """The arrival number of the first row of the window."""
-        at = head - (self._base - len(self._kept))
+        at = head - (self.base - len(self._kept))
         return int(self._kept[at]) if 0 <= at < len(self._kept) else head
 
     def keep(self, rows: I64, tail: int) -> None:
         """Of rows before ``tail`` only some are there any more, and are now the last of them."""
         self._kept = np.ascontiguousarray(self.arrivals(rows))
-        self._base = tail
+        self.base = tail
+
+    def kept_from(self, head: int) -> I64:
+        """Arrival numbers of the rows from ``head`` on that came before others left."""
+        return self._kept[max(head - (self.base - len(self._kept)), 0) :]
+
+    def resume(self, kept: I64, base: int, tails: I64, over: int) -> None:
+        """Go on where another left off."""
+        self._kept, self.base, self.tails, self.over = kept, base, tails, over
+
+    def there(self, arrivals: I64) -> Any:
+        """Which rows did not leave."""
+        if not len(self._kept):
+            return arrivals >= self.base
+        at = np.minimum(np.searchsorted(self._kept, arrivals), len(self._kept) - 1)
+        return (arrivals >= self.base) | (self._kept[at] == arrivals)
+
+    def numbers(self, arrivals: I64, head: int) -> I64:
+        """Numbers in the window, of rows that are not there one before ``head``."""
+        if not self.base:
+            return arrivals
+        at = np.searchsorted(self._kept, arrivals) + (self.base - len(self._kept))
+        found = np.where(arrivals >= self.base, arrivals, at)
+        return np.where(self.there(arrivals), found, head - 1)
 
     def next_epoch(self, tail: int) -> None:
         """Rows from ``tail`` on arrive in the next epoch."""
-        self._tails = np.append(self._tails, tail)
+        self.tails = np.append(self.tails, tail)
 
     def epochs(self, arrivals: I64) -> I64:
         """In which epochs rows arrived."""
-        return np.searchsorted(self._tails, arrivals, "right") + self._over
+        return np.searchsorted(self.tails, arrivals, "right") + self.over
 
     def forget(self, first: int) -> None:
         """Nobody asks for rows before ``first`` any more."""
-        gone = int(np.searchsorted(self._tails, first, "right"))
+        gone = int(np.searchsorted(self.tails, first, "right"))
         gone = max(gone - 1, 0)
-        self._tails, self._over = self._tails[gone:], self._over + gone
+        self.tails, self.over = self.tails[gone:], self.over + gone

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from windjoin.durations import Duration
 from windjoin.errors import StateError
+from windjoin.memory import Memory
 from windjoin.tuning import Tuning
 
 TAG = "$"  # of an object: what it stands for
@@ -84,6 +87,14 @@ KINDS: dict[str, tuple[type, Callable[[Any, str], Any], Callable[[Any], Any]]] =
             f.name: to_plain(getattr(value, f.name), place) for f in fields(value)
         },
         lambda data: Tuning(**{name: from_plain(one) for name, one in data.items()}),
+    ),
+    "path": (os.PathLike, lambda value, _: os.fspath(value), Path),
+    "memory": (
+        Memory,
+        lambda value, place: {
+            one.name: to_plain(getattr(value, one.name), place) for one in fields(value)
+        },
+        lambda data: Memory(**{name: from_plain(one) for name, one in data.items()}),
     ),
     "int": (np.integer, lambda value, _: int(value), int),
     "float": (np.floating, lambda value, _: float(value), float),

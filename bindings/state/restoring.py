@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from windjoin.kernels.intake import Intake
 from windjoin.kernels.outer import Outer
@@ -12,6 +13,7 @@ from windjoin.own_times import END
 from windjoin.query import Query
 from windjoin.session import Options, Session
 from windjoin.state.described import check_same
+from windjoin.state.kept import resident, resume_keeper, resume_numbering
 from windjoin.state.plain import from_plain
 from windjoin.state.rows import payload_of, rows_of
 from windjoin.state.snapshot import Folder, Stretch, Written
@@ -44,7 +46,11 @@ def _fill(session: Session, folder: Folder, manifest: Unit, schemas: dict[str, p
         _take_waiting(session, manifest, schemas)
         return
     units = folder.units(manifest)
+    if session._memory is not None:
+        resume_numbering(session._memory, about["memory"], manifest)
     _take_rows(session, session._live, about["streams"], units)
+    if session._memory is not None:
+        resume_keeper(session._memory, about["memory"], folder)
     _take_counters(session, session._live, manifest)
     session._live.loaded(about["given_before"])
     stretches = tuple(stretch for stretch, _ in units)
@@ -66,26 +72,43 @@ def _take_rows(
     units: list[tuple[Stretch, Unit]],
 ) -> None:
     for number, known in enumerate(streams):
-        live.begin_at(number, known["first"])
-        live.windows[number].make_room(known["tail"] - known["first"])
+        keeper, begin = session._memory, known["first"]
+        if keeper is not None and keeper.numbering[number].base:
+            numbering = keeper.numbering[number]
+            kept = len(numbering.kept_from(0))
+            begin = numbering.base - kept if kept else max(numbering.base, begin)
+        live.begin_at(number, begin)
+        live.windows[number].make_room(known["tail"] - begin)
         session._payloads[number].begin(known["first"])
+        came = known["first"]
         for stretch, unit in units:
-            _take_section(session, live, number, stretch.first[number], unit)
+            came = _take_section(session, live, number, (stretch.first[number], came), unit)
         extent = live.windows[number].extent
         extent.head, extent.horizon = known["head"], known["horizon"]
 
 
-def _take_section(session: Session, live: Intake, number: int, at: int, unit: Unit) -> None:
-    """Rows of one stream from ``at`` on, but for those that are needed no more."""
+def _take_section(
+    session: Session, live: Intake, number: int, ends: tuple[int, int], unit: Unit
+) -> int:
+    """Rows of one stream; where it begins, up to where rows have come; up to where they have."""
+    at, came = ends
     payload, spec = session._payloads[number], live.spec.streams[number]
     for whole in unit.table(str(number)).to_batches():
-        skipped = min(max(live.windows[number].tail - at, 0), whole.num_rows)
+        skipped = min(max(came - at, 0), whole.num_rows)
+        batch, first = whole.slice(skipped), at + skipped
         at += whole.num_rows
-        batch = whole.slice(skipped)
+        if not batch.num_rows:
+            continue
+        came = at
+        if payload.columns:
+            payload.append(payload_of(batch, payload.columns, payload.schema))
+        arrivals = np.arange(first, at)
+        there = resident(session._memory, number, arrivals)
+        if there is not None and len(there) < batch.num_rows:
+            batch, arrivals = batch.take(pa.array(there)), arrivals[there]
         if batch.num_rows:
-            live.load(number, rows_of(spec, batch))
-            if payload.columns:
-                payload.append(payload_of(batch, payload.columns, payload.schema))
+            live.load(number, rows_of(spec, batch), arrivals)
+    return came
 
 
 def _take_counters(session: Session, live: Intake, manifest: Unit) -> None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from windjoin.errors import QueryError, StateError
+from windjoin.errors import QueryError
 from windjoin.kernels.intake import Intake
 from windjoin.own_times import END
 from windjoin.payload import Payload
 from windjoin.query import Query
 from windjoin.state.described import described
+from windjoin.state.keeper import Keeper
+from windjoin.state.kept import keeper_about, keeper_tables, sweep_generations
 from windjoin.state.plain import to_plain
 from windjoin.state.rows import AT_A_TIME, PAYLOAD, row_arrays, row_fields
 from windjoin.state.snapshot import (
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 # of `Options`; what is left out is given again to `restore`
 KEPT_OPTIONS = (
     *("lateness", "rows_only", "keep_rejected", "strategy", "segment", "ordered", "on_late"),
-    *("idle", "weights", "tuning"),
+    *("idle", "weights", "tuning", "memory", "spill", "on_full"),
 )
 
 
@@ -42,11 +44,8 @@ def save(session: Session, path: Any, position: Any) -> None:
     """Write what changed since the last save to the same folder."""
     check_whole(session.query)
     folder = Folder(path)
-    if session._memory is not None and session._memory.has_spilled:
-        raise StateError(
-            "a session whose rows are on disk cannot be saved; give it more memory=, or save it"
-            " before it spills"
-        )
+    if session._memory is not None:
+        session.settle()  # what clean-ups under way give is saved as it is
     about = {
         "token": uuid.uuid4().hex,
         "query": described(session.query),
@@ -62,6 +61,8 @@ def save(session: Session, path: Any, position: Any) -> None:
         about |= _counters(session, session._live)
         units = _save_rows(session, session._live, folder)
         about["units"] = as_data(units)
+        if session._memory is not None:
+            about["memory"] = keeper_about(session._memory, folder)
     else:
         about["waiting"] = _waiting(session)
     with _written(folder.writer(NEW, "snapshot", about)) as writer:
@@ -70,6 +71,8 @@ def save(session: Session, path: Any, position: Any) -> None:
                 section.write_table(table)
     folder.put_in_place()
     folder.sweep(units)
+    if "memory" in about:
+        sweep_generations(folder, about["memory"])
     session._saved = Written(str(folder.path.resolve()), str(about["token"]), tuple(units))
     session._position = position
 
@@ -110,7 +113,7 @@ def _written(writer: UnitWriter) -> Iterator[UnitWriter]:
 
 def _save_rows(session: Session, live: Intake, folder: Folder) -> list[Stretch]:
     """Units that hold all rows: those of the last save, and one with what is new."""
-    first = tuple(live.first_needed(number) for number in range(len(live.windows)))
+    first = tuple(session.first_needed(number) for number in range(len(live.windows)))
     stop = tuple(window.tail for window in live.windows)
     units = still_needed(folder.reusable(session._saved), first, stop)
     if units:
@@ -118,13 +121,18 @@ def _save_rows(session: Session, live: Intake, folder: Folder) -> list[Stretch]:
     if sum(stop) > sum(first):
         stretch = Stretch(folder.next_file(), first, stop)
         with _written(folder.writer(stretch.file, "rows", {})) as writer:
-            write_rows(writer, live, session._payloads, first, stop)
+            write_rows(writer, live, session._payloads, first, stop, session._memory)
         units.append(stretch)
     return units
 
 
 def write_rows(
-    writer: UnitWriter, live: Intake, payloads: list[Payload], first: Iterable[int], stop: Any
+    writer: UnitWriter,
+    live: Intake,
+    payloads: list[Payload],
+    first: Iterable[int],
+    stop: Any,
+    keeper: Keeper | None = None,
 ) -> None:
     """A section for each stream, with rows [first, stop) of it."""
     for number, (begin, end) in enumerate(zip(first, stop, strict=True)):
@@ -139,7 +147,8 @@ def write_rows(
         with writer.section(str(number), schema) as section:
             for at in range(begin, end, AT_A_TIME):
                 rows = np.arange(at, min(at + AT_A_TIME, end))
-                arrays = row_arrays(exporter.rows(rows)) + payload.take(payload.columns, rows)
+                held = rows if keeper is None else keeper.numbers(number, rows)
+                arrays = row_arrays(exporter.rows(held)) + payload.take(payload.columns, rows)
                 section.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
@@ -153,7 +162,7 @@ def _counters(session: Session, live: Intake) -> dict[str, Any]:
         rejected = session._rejected[name]
         streams.append(
             {
-                **{"head": window.head, "tail": window.tail, "first": live.first_needed(number)},
+                **{"head": window.head, "tail": window.tail, "first": session.first_needed(number)},
                 "horizon": window.extent.horizon,
                 **{one: getattr(clock, one) for one in ("newest", "promised", "silenced")},
                 **{one: getattr(counts, one) for one in ("rows_in", "unusable", "late", "expired")},
@@ -209,6 +218,8 @@ def _tables(session: Session) -> Iterator[tuple[str, pa.Table]]:
     if session._live is not None and session._live.pairs:
         columns = session._live.pairs
         yield "pairs", pa.table({str(k): column for k, column in enumerate(columns)})
+    if session._memory is not None:
+        yield from keeper_tables(session._memory)
     for number, (_, what) in enumerate(session._waiting.came):
         if isinstance(what, pa.Table):
             yield f"came.{number}", what
