@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from windjoin.pyx.base.column cimport Ring
 from windjoin.pyx.base.index cimport Index
@@ -43,7 +43,13 @@ cdef class Feed:
     cdef int _end_push(self, int64_t n, int64_t newest) except -1
     cdef list _found(self)
     cdef int _come_to(self, int64_t time, int64_t n) except -1
-    cdef int _point_at(self, Arrived *rows, time, list columns, list codes, numbers) except -1
+    cdef int take_some(
+        self, Arrived *all, list records, const uint8_t *usable, bint ordered, int64_t newest
+    ) except -1
+    cdef object _pick(self, Arrived *all, pick, const uint8_t *usable, Arrived *rows)
+    cdef int _give_codes(
+        self, Arrived *all, int k, int64_t n, const int64_t *at, int64_t *keys, int32_t *codes
+    ) except -1
     cdef int _join(self, const Arrived *rows) except -1
     cdef int _carry(self, Arrived *rows, list wides) except -1
     cdef int _carry_blocks(self, const Arrived *rows) except -1 nogil

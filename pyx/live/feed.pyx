@@ -4,12 +4,12 @@ Rows come as plain columns.  Where all of them can be part of a result and come 
 they are taken as they lie (`take`); else with a mask of those that can, and the codes of their keys
 (`push_some`).
 """
-from libc.stdint cimport INT64_MIN, int32_t, int64_t
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
 
 cimport numpy as cnp
-
-import numpy as np
 
 from windjoin.pyx.base.column import time_order
 
@@ -21,9 +21,6 @@ from windjoin.pyx.encoding.records import array_rows, set_rows, vector_rows
 from windjoin.pyx.live.silence cimport Silence
 from windjoin.pyx.live.store cimport COLUMNS, KEYS, OPERANDS, WIDE, Clock, forget_others
 
-cdef extern from "times.h" nogil:
-    bint times_in_order(const int64_t *time, int64_t n)
-
 cnp.import_array()
 
 cdef enum:
@@ -32,6 +29,32 @@ cdef enum:
     CARE_FIRST = 1024  # rows; then rings, keys and the plan are looked after,
     CARE_EVERY = 8192  # seldom in an old session, whose next rows tell little that is new
     CARE_SHARE = 16  # in between after this part of the rows that came so far
+
+
+cdef void _copy_picked(
+    int64_t n, const int64_t *at, const int64_t *given, int64_t *out
+) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        out[i] = given[at[i]]
+
+
+cdef object _in_order(const Arrived *rows, const uint8_t *usable, bint ordered):
+    """The usable rows (NULL: all are), in order of time if they are not ``ordered`` by it."""
+    cdef cnp.npy_intp n = rows.n
+    pick = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
+    cdef int64_t *at = <int64_t *>cnp.PyArray_DATA(pick)
+    cdef int64_t i
+    n = 0
+    for i in range(rows.n):
+        at[n] = i
+        n += usable == NULL or usable[i] != 0
+    pick = pick[:n]
+    if ordered or n < 2:
+        return pick
+    times = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
+    _copy_picked(n, at, rows.time, <int64_t *>cnp.PyArray_DATA(times))
+    return pick[time_order(times)]
 
 
 cdef class Feed:
@@ -55,7 +78,7 @@ cdef class Feed:
         self.give = give
         self.silence = silence
         pointers = self.own.n_columns + 2 * self.own.n_keys
-        self.places = <const void **>calloc(2 * pointers + 1, sizeof(void *))
+        self.places = <const void **>calloc(3 * pointers + 1, sizeof(void *))
         if self.places == NULL:
             out_of_memory(b"columns", pointers)
         self.by_code = self.own.takes(KEYS) and self.pipeline.takes_codes()
@@ -113,8 +136,7 @@ cdef class Feed:
 
     cdef bint take(self, Arrived *rows, list wides) except -1:
         """Leaves results in ``out``; False, and nothing done, if rows are late or out of order."""
-        cdef int64_t mark = (<Clock>self.clocks[self.number]).mark()
-        if rows.n == 0 or rows.time[0] < mark or not times_in_order(rows.time, rows.n):
+        if rows.n == 0 or not (<Clock>self.clocks[self.number]).in_order(rows.n, rows.time):
             return False
         self.own.need_room(rows.n)
         if rows.n <= STRETCH or wides:
@@ -137,8 +159,7 @@ cdef class Feed:
 
     cdef void _point(self, Arrived *rows, int which) noexcept nogil:
         cdef const void **place = self.places
-        if which:
-            place += self.own.n_columns + 2 * self.own.n_keys
+        place += which * (self.own.n_columns + 2 * self.own.n_keys)
         rows.column = <const int64_t **>place
         rows.key = <const int64_t **>(place + self.own.n_columns)
         rows.code = <const int32_t **>(place + self.own.n_columns + self.own.n_keys)
@@ -148,16 +169,17 @@ cdef class Feed:
         """Rows [at, at + n) of what arrived; there is room for one stretch at a time."""
         cdef Arrived some
         cdef int k
-        self._point(&some, 1)
+        self._point(&some, 2)
         some.n = n
         some.time = rows.time + at
         for k in range(self.own.n_columns):
             some.column[k] = rows.column[k] + at
         for k in range(self.own.n_keys):
-            if rows.row == NULL:
-                some.key[k] = rows.key[k] + at
-            else:
+            some.key[k] = NULL
+            if rows.key[k] == NULL:
                 some.code[k] = rows.code[k] + at
+            else:
+                some.key[k] = rows.key[k] + at
         if rows.row != NULL:
             some.row = rows.row + at
         return some
@@ -216,28 +238,45 @@ cdef class Feed:
         newest: time of the stream after them
         Returns the rows of every stream in each result.
         """
-        cdef int64_t n = cnp.PyArray_DIM(time, 0), first = self.own.extent.tail, at = 0, most
-        cdef Arrived rows, some
-        numbers = np.arange(first, first + n)
-        # those that can match nothing stay in the rings with a time that nothing reaches
-        stored = time if usable is None else np.where(usable, time, INT64_MIN)
-        self.own.append(stored, columns, codes, records, numbers)
-        wides = [(starts, lengths) for starts, lengths, _ in records]
-        if usable is not None or not ordered:
-            pick = np.arange(n) if usable is None else np.flatnonzero(usable)
-            time = time[pick]
-            if not ordered:
-                order = time_order(time)
-                time, pick = time[order], pick[order]
-            columns = [column[pick] for column in columns]
-            codes = [code[pick] for code in codes]
-            wides = [(starts[pick], lengths[pick]) for starts, lengths in wides]
-            numbers = numbers[pick]
-        self._point_at(&rows, time, columns, codes, numbers)
+        cdef Arrived rows
+        cdef const uint8_t *flag = NULL
+        cdef int k
+        self.begin(&rows)
+        rows.n = cnp.PyArray_DIM(time, 0)
+        rows.time = <const int64_t *>cnp.PyArray_DATA(time)
+        for k in range(self.own.n_columns):
+            rows.column[k] = <const int64_t *>cnp.PyArray_DATA(columns[k])
+        for k in range(self.own.n_keys):
+            rows.key[k] = NULL
+            rows.code[k] = <const int32_t *>cnp.PyArray_DATA(codes[k])
+        if usable is not None:
+            flag = <const uint8_t *>cnp.PyArray_DATA(usable)
+        self.take_some(&rows, records, flag, ordered, newest)
+        return self._found()
+
+    cdef int take_some(
+        self, Arrived *all, list records, const uint8_t *usable, bint ordered, int64_t newest
+    ) except -1:
+        """The same for rows where they lie, with codes or keys; ``usable``: NULL if all are.
+
+        Those that can match nothing stay in the rings with a time that nothing reaches.
+        """
+        cdef Arrived rows
+        cdef int64_t first = self.own.extent.tail, at = 0, most
+        cdef int k
+        pick = None if usable == NULL and ordered else _in_order(all, usable, ordered)
+        memory = self._pick(all, pick, usable, &rows)  # noqa: F841
         # rows of wide columns are best joined at once
-        most = rows.n if wides else min(rows.n, <int64_t>STRETCH)
+        most = rows.n if records else min(rows.n, <int64_t>STRETCH)
         if self.room < most:
             self._need_room(most)
+        self.own.need_room(all.n)
+        wides = []
+        for k in range(len(records)):
+            starts, lengths, content = records[k]
+            self.own.write_wide(k, first, starts, lengths, content)
+            wides.append((starts, lengths) if pick is None else (starts[pick], lengths[pick]))
+        self.own.write(all)
         while at < rows.n:
             some = self._stretch(&rows, at, min(rows.n - at, most))
             self._join(&some)
@@ -245,19 +284,73 @@ cdef class Feed:
             at += some.n
             if at < rows.n:
                 self._come_to(rows.time[at - 1], at)
-        self._end_push(n, newest)
-        return self._found()
+        return self._end_push(all.n, newest)
 
-    cdef int _point_at(self, Arrived *rows, time, list columns, list codes, numbers) except -1:
+    cdef object _pick(self, Arrived *all, pick, const uint8_t *usable, Arrived *rows):
+        """The rows that are joined, in order of time: those of ``pick`` (None: all of them).
+
+        All rows get codes, numbers, and the times that rings keep.  What comes back owns what
+        ``all`` and ``rows`` point to.
+        """
+        cdef int64_t n = all.n if pick is None else cnp.PyArray_DIM(pick, 0)
+        cdef int64_t wide = 2 * all.n + (0 if pick is None else n * (2 + self.own.n_columns)) + n
+        cdef int64_t narrow = self.own.n_keys * (all.n + n)
+        memory = PyBytes_FromStringAndSize(NULL, 8 * (wide + SLACK) + 4 * (narrow + SLACK))
+        cdef int64_t *room = <int64_t *>PyBytes_AS_STRING(memory)
+        cdef int32_t *codes = <int32_t *>(room + wide + SLACK)
+        cdef int64_t *numbers = room + all.n
+        cdef const int64_t *at = NULL if pick is None else <const int64_t *>cnp.PyArray_DATA(pick)
+        cdef int64_t i
         cdef int k
-        self._point(rows, 0)
-        rows.n = cnp.PyArray_DIM(time, 0)
-        rows.time = <const int64_t *>cnp.PyArray_DATA(time)
-        rows.row = <const int64_t *>cnp.PyArray_DATA(numbers)
+        for i in range(all.n):
+            room[i] = all.time[i] if usable == NULL or usable[i] else INT64_MIN
+            numbers[i] = self.own.extent.tail + i
+        self._point(rows, 1)
+        rows.n, rows.row, rows.time = n, numbers, all.time
+        all.row = numbers
+        room += 2 * all.n
+        if pick is not None:
+            rows.row, rows.time = room, room + n
+            for i in range(n):
+                room[i], room[n + i] = numbers[at[i]], all.time[at[i]]
+            room += 2 * n
         for k in range(self.own.n_columns):
-            rows.column[k] = <const int64_t *>cnp.PyArray_DATA(columns[k])
+            rows.column[k] = all.column[k]
+            if pick is not None:
+                rows.column[k] = room
+                _copy_picked(n, at, all.column[k], room)
+                room += n
         for k in range(self.own.n_keys):
-            rows.code[k] = <const int32_t *>cnp.PyArray_DATA(codes[k])
+            rows.key[k], rows.code[k] = NULL, codes + all.n
+            self._give_codes(all, k, n, at, room, codes)
+            codes += all.n + n
+        all.time = <const int64_t *>PyBytes_AS_STRING(memory)
+        return memory
+
+    cdef int _give_codes(
+        self, Arrived *all, int k, int64_t n, const int64_t *at, int64_t *keys, int32_t *codes
+    ) except -1:
+        """Codes of the n rows ``at`` (NULL: all) behind those of all rows, -1 of the others."""
+        cdef KeySpace space = <KeySpace>self.own.spaces[k]
+        cdef int32_t *picked = codes + all.n
+        cdef const int64_t *given = all.key[k]
+        cdef int64_t i
+        if given == NULL:
+            for i in range(n):
+                picked[i] = all.code[k][at[i] if at != NULL else i]
+            return 0
+        if at != NULL:
+            _copy_picked(n, at, given, keys)
+            given = keys
+            memset(codes, 0xff, all.n * sizeof(int32_t))
+        if n <= RELEASE_ABOVE:
+            space.add_integers(n, given, picked)
+        else:
+            with nogil:
+                space.add_integers(n, given, picked)
+        for i in range(n):
+            codes[at[i] if at != NULL else i] = picked[i]
+        all.key[k], all.code[k] = NULL, codes
         return 0
 
     cdef int _join(self, const Arrived *rows) except -1:
@@ -294,7 +387,10 @@ cdef class Feed:
         while at < rows.n:
             n = min(<int64_t>BLOCK, rows.n - at)
             time = rows.time + at
-            self.space.add_integers(n, rows.key[0] + at, codes)
+            if rows.key[0] == NULL:
+                codes = <int32_t *>rows.code[0] + at
+            else:
+                self.space.add_integers(n, rows.key[0] + at, codes)
             self.pipeline.fetch(n, codes)
             self.index.fetch(n, codes)
             self.times.write(first, n, <const char *>time)
@@ -368,6 +464,8 @@ cdef class Feed:
         cdef int k
         for k in range(self.own.n_keys):
             space = <KeySpace>self.own.spaces[k]
+            if rows.key[k] == NULL:
+                continue
             rows.code[k] = self._codes(k)
             if rows.n <= RELEASE_ABOVE:
                 space.add_integers(rows.n, rows.key[k], self._codes(k))

@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from windjoin.pyx.base.column cimport Ring
 from windjoin.pyx.base.index cimport MOST_VALUES, Index
@@ -11,6 +11,13 @@ cdef enum Needs:  # of an index, to take rows
     WIDE
 
 
+cdef struct Verdict:  # of a clock on rows
+    int64_t newest  # time of the stream after them
+    int64_t watermark  # that the first late row met
+    int64_t late  # how many are
+    bint ordered  # whether times never decrease, but for those of late rows
+
+
 cdef class Clock:
     cdef public int64_t newest
     cdef public int64_t promised
@@ -18,6 +25,10 @@ cdef class Clock:
     cdef public int64_t lateness
     cdef int64_t mark(self) noexcept nogil
     cdef int64_t mark_after(self, int64_t newest) noexcept nogil
+    cdef bint in_order(self, int64_t n, const int64_t *time) noexcept nogil
+    cdef Verdict judge_rows(
+        self, int64_t n, const int64_t *time, const uint8_t *bad, uint8_t *late
+    ) noexcept nogil
 
 
 cdef class Counts:
@@ -40,7 +51,7 @@ cdef struct Arrived:
     int64_t n
     const int64_t *time
     const int64_t **column  # or doubles
-    const int64_t **key  # as they came; NULL if they have codes
+    const int64_t **key  # as they came; NULL where they have codes
     const int32_t **code
     const int64_t *row
 

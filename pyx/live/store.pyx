@@ -49,29 +49,44 @@ cdef class Clock:
         Returns (newest time after them, whether times never decrease, mask of late rows or None,
         the watermark that the first of those met); the clock itself stays where it is.
         """
-        cdef int64_t i, n = times.shape[0], last = INT64_MIN
-        cdef int64_t newest = self.newest, watermark = self.mark(), met = watermark
-        cdef bint ordered = True
-        cdef uint8_t[::1] late = None
-        mask = None
-        if bad is None and n and times[0] >= watermark and times_in_order(&times[0], n):
-            return max(newest, times[n - 1]), True, None, met
+        cdef int64_t n = times.shape[0]
+        cdef Verdict said
+        cdef uint8_t[::1] late
+        if n == 0:
+            return self.newest, True, None, self.mark()
+        if bad is None and self.in_order(n, &times[0]):
+            return max(self.newest, times[n - 1]), True, None, self.mark()
+        mask = np.empty(n, np.bool_)
+        late = mask.view(np.uint8)
+        said = self.judge_rows(n, &times[0], NULL if bad is None else &bad[0], &late[0])
+        return said.newest, said.ordered, mask if said.late else None, said.watermark
+
+    cdef bint in_order(self, int64_t n, const int64_t *time) noexcept nogil:
+        """Whether none of n rows, at least one, is late and their times never decrease."""
+        return time[0] >= self.mark() and times_in_order(time, n)
+
+    cdef Verdict judge_rows(
+        self, int64_t n, const int64_t *time, const uint8_t *bad, uint8_t *late
+    ) noexcept nogil:
+        """The same as `judge`, with flags of late rows in ``late``; ``bad`` may be NULL."""
+        cdef int64_t i, last = INT64_MIN, watermark = self.mark()
+        cdef Verdict said = Verdict(self.newest, watermark, 0, True)
         for i in range(n):
-            if bad is not None and bad[i]:
+            late[i] = False
+            if bad != NULL and bad[i]:
                 continue
-            if times[i] < watermark:
-                if mask is None:
-                    mask = np.zeros(n, np.bool_)
-                    late = mask.view(np.uint8)
-                    met = watermark
+            if time[i] < watermark:
+                if said.late == 0:
+                    said.watermark = watermark
                 late[i] = True
+                said.late += 1
                 continue
-            if times[i] > newest:
-                newest = times[i]
-                watermark = self.mark_after(newest)
-            ordered = ordered and times[i] >= last
-            last = times[i]
-        return newest, ordered, mask, met
+            if time[i] > said.newest:
+                said.newest = time[i]
+                watermark = self.mark_after(said.newest)
+            said.ordered = said.ordered and time[i] >= last
+            last = time[i]
+        return said
 
 
 cdef class Counts:
