@@ -165,12 +165,9 @@ class BoundQuery:
         """Whether the kernels take rows of a stream from Arrow's memory, nothing being computed."""
         return self._streams[stream].as_they_lie
 
-    def plain(self, stream: int) -> Callable[[Any], Any]:
-        """A function that gives the rows of a table of stream number ``stream`` without a copy.
-
-        It gives time, operands, keys and sets as they lie, None where they need a second look.
-        """
-        return self._streams[stream].plain
+    def stream_rows(self, stream: int) -> StreamRows:
+        """What makes the rows of stream number ``stream``."""
+        return self._streams[stream]
 
     def promise(self, stream: int, time: Any) -> int:
         """A time of stream number ``stream``, as a user gives it to ``advance``, in ticks."""

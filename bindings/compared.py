@@ -50,10 +50,11 @@ def _with_constant(value: Typed, operator: MeasureOperator, constant: Typed) -> 
     if value.kind.family == "integer":
         fits = number == int(number) and INT64_MIN <= number <= INT64_MAX
         return Compared(value, operator, int(number)) if fits else None
-    return Compared(value, operator, float(number)) if _is_double(number) else None
+    return Compared(value, operator, float(number)) if is_double(number) else None
 
 
-def _is_double(number: Any) -> bool:
+def is_double(number: Any) -> bool:
+    """Whether a number is a double exactly."""
     try:
         return bool(Fraction(float(number)) == number)
     except OverflowError:

@@ -40,6 +40,16 @@ class Payload:
         self._gatherers: dict[tuple[str, ...], Gatherer] = {}
 
     @property
+    def names(self) -> list[str]:
+        """The columns that are kept."""
+        return [*self._paged, *self._chunks.columns]
+
+    @property
+    def only_pages(self) -> bool:
+        """Whether no column lies in chunks."""
+        return not self._chunks.columns
+
+    @property
     def nbytes(self) -> int:
         """Bytes held for the rows."""
         return self.pages.nbytes + self._chunks.nbytes
@@ -149,9 +159,9 @@ def gatherer(columns: Sequence[tuple[int, Pages | None, int]], schema: pa.Schema
     return Gatherer(columns, lambda address: pa.RecordBatch._import_from_c(address, schema))
 
 
-def gather_all(
+def gatherer_of_all(
     output: Output, names: Sequence[str], payloads: Sequence[Payload]
-) -> Callable[[list[Any]], pa.Table] | None:
+) -> Gatherer | None:
     """Gathers whole results from pages; None if a column is computed or lies in chunks.
 
     What it takes is row numbers of every stream, and scores behind them.
@@ -170,5 +180,4 @@ def gather_all(
         if place is None:
             return None
         columns.append((stream, payloads[stream].pages, place))
-    gather = gatherer(columns, output.schema).gather
-    return lambda found: pa.Table.from_batches(gather(found), output.schema)
+    return gatherer(columns, output.schema)

@@ -33,7 +33,7 @@ def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> lis
     """Time, operands and keys as they are read from a batch; None if any must be computed."""
     if time.ratio != 1:
         return None
-    columns = [_number(time.column, schema)]
+    columns = [number_column(time.column, schema)]
     columns += [_direct(recipe, schema) for recipe in (*plan.columns, *plan.keys)]
     return None if None in columns else [column for column in columns if column]
 
@@ -54,10 +54,11 @@ def _direct(recipe: Recipe, schema: pa.Schema) -> Direct | None:
         plain = size == 8 or pat.is_string(arrow) or pat.is_binary(arrow)
         number = schema.get_field_index(node.name)
         return Direct(number, "texts", size, np.dtype(np.uint8)) if plain else None
-    return _number(node.name, schema) if recipe.form in ("int64", "float64") else None
+    return number_column(node.name, schema) if recipe.form in ("int64", "float64") else None
 
 
-def _number(name: str, schema: pa.Schema) -> Direct | None:
+def number_column(name: str, schema: pa.Schema) -> Direct | None:
+    """A column of numbers as it lies; None if it has no numbers of 64 bits or fewer."""
     arrow, number = schema.field(name).type, schema.get_field_index(name)
     if _is_int64(arrow):
         return Direct(number, "as they lie", 8, INT64)

@@ -17,7 +17,7 @@ from windjoin.kernels.spec import Bools, Rows
 from windjoin.layout import gatherable_type
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
-from windjoin.plain import direct_columns, direct_sets, key_of, reader, wide_of
+from windjoin.plain import Direct, direct_columns, direct_sets, key_of, reader, wide_of
 from windjoin.times import TimeColumn
 from windjoin.wides import wide_column
 
@@ -35,7 +35,7 @@ class StreamRows:
 
     def __init__(self, time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> None:
         self.time = time
-        self._filters = list(plan.filters)
+        self.filters = list(plan.filters)
         self._owned = plan.owned
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
@@ -43,11 +43,11 @@ class StreamRows:
         self._required = len(plan.wides)  # of them; those behind them only scores read
         name = time.stream
         used = {time.column: None}
-        for typed in [*self._filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
+        for typed in [*self.filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
             used |= {column.name: None for column in typed.node.columns()}
         for recipe in self._wides:
             used |= {column.name: None for column in recipe.node.columns()}
-        self._schema = schema
+        self.schema = schema
         self._bound_to = {name: schema}
         self._types: dict[str, pa.DataType] = {}
         self.require(used)
@@ -57,7 +57,7 @@ class StreamRows:
 
     def prepare(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared:
         """Times, operands and keys of the rows of ``data``; ``first_row`` is for messages."""
-        if not self._schema.equals(data.schema):
+        if not self.schema.equals(data.schema):
             self._check_types(data.schema)
         else:
             read = self._read(data, first_row)
@@ -97,7 +97,7 @@ class StreamRows:
             return None
         arrays, timed, usable = found
         present = timed
-        if self._filters:
+        if self.filters:
             live, present = self._live(timed, lambda column: data.column(column.name), first_row)
             usable = both(usable, live)
         time, columns, keys, parts = self._split(arrays)
@@ -106,27 +106,26 @@ class StreamRows:
         return Prepared(rows, None if timed is None else ~timed)
 
     @property
+    def direct(self) -> list[Direct] | None:
+        """Time, operands, keys and wide columns as they lie; None if any must be computed."""
+        if self._direct is None or self._sets is None:
+            return None
+        return [*self._direct, *self._sets]
+
+    def live_rows(self, timed: Bools | None, data: Any, first_row: int) -> Bools | None:
+        """Rows with a time (``timed``, None: all) that all conditions let pass; None: all."""
+        return self._live(timed, lambda column: data.column(column.name), first_row)[0]
+
+    @property
     def as_they_lie(self) -> bool:
         """Whether nothing has to be computed of rows that have no nulls."""
         return self._reader is not None
 
-    def plain(self, data: Any) -> tuple[Any, list[Any], list[Any], list[Any]] | None:
-        """Time, operands, keys and sets of a table in its own memory; None if it needs more."""
-        if self._reader is None or not isinstance(data, pa.Table):
-            return None
-        if not self._schema.equals(data.schema):
-            return None
-        texts = any(direct.form == "texts" for direct in self._direct or ())
-        found = None if self._filters or texts else self._reader.read(data)
-        if found is None or found[2] is not None:
-            return None
-        return self._split(found[0])
-
     def plain_columns(self) -> list[tuple[str, np.dtype[Any]]] | None:
         """Time, operands and keys with their dtypes, if they are int64 or float64 as they lie."""
-        if self._direct is None or self._filters:
+        if self._direct is None or self.filters:
             return None
-        fields = [self._schema.field(direct.number) for direct in self._direct]
+        fields = [self.schema.field(direct.number) for direct in self._direct]
         if not all(pat.is_int64(field.type) or pat.is_float64(field.type) for field in fields):
             return None
         return [(f.name, direct.dtype) for f, direct in zip(fields, self._direct, strict=True)]
@@ -136,7 +135,7 @@ class StreamRows:
         wides = self._sets
         if wides is None or any(direct.form == "lists" for direct in wides):
             return None
-        return [(self._schema.field(one.number).name, one.dtype, one.size) for one in wides]
+        return [(self.schema.field(one.number).name, one.dtype, one.size) for one in wides]
 
     def _split(self, arrays: list[Any]) -> tuple[Any, list[Any], list[Any], list[Any]]:
         """Time, operand columns, keys and wide columns."""
@@ -152,7 +151,7 @@ class StreamRows:
         A function may raise for others only.
         """
         live, present, every = timed, timed, []
-        for number, condition in enumerate(self._filters, 1):
+        for number, condition in enumerate(self.filters, 1):
             kept, raised = holds(condition, fetch)
             if raised is not None:
                 kept = kept | raised

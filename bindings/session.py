@@ -17,12 +17,13 @@ from windjoin.diffusion.errors import RoutingError
 from windjoin.errors import ClusterError, QueryError, SessionError, WindjoinError, hint
 from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
 from windjoin.held import NOTHING, Held
+from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors, own_error
-from windjoin.kernels.intake import Intake
+from windjoin.kernels.intake import Intake, Judged
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.outer import Left
-from windjoin.kernels.spec import I64, JoinSpec
+from windjoin.kernels.spec import I64, Bools, JoinSpec
 from windjoin.kinds import INT64_MAX
 from windjoin.late import LateRows, OnLate
 from windjoin.layout import empty_table
@@ -31,7 +32,7 @@ from windjoin.notebook import Explanation, metrics_html, query_html
 from windjoin.outer import numbers, with_unmatched
 from windjoin.output import Fetch
 from windjoin.own_times import END
-from windjoin.payload import Payload, gather_all
+from windjoin.payload import Payload, gatherer_of_all
 from windjoin.presence import Parts
 from windjoin.progress import ProgressOption, progress_bar
 from windjoin.pyx.base.cpu import isa
@@ -162,7 +163,7 @@ class Session(Door):
             Payload(bound.schemas[name], columns)
             for name, columns in zip(self.query.names, kept, strict=True)
         ]
-        self._gather = gather_all(bound.output, self.query.names, self._payloads)
+        self._gather = gatherer_of_all(bound.output, self.query.names, self._payloads)
         self._empty = empty_table(bound.schema)
         self._rejected = {
             name: Rejected(bound.schemas[name], asked.keep_rejected) for name in self.query.names
@@ -185,8 +186,7 @@ class Session(Door):
                 live: Intake = self._parts.join(lateness, silence, join_of)
             else:
                 live = join_of(bound, bound.spec_with(self._fetch_live), silence)
-        if self.rows_only and not any(kept):
-            self._open_entrances(bound, live)
+        self._open_entrances(bound, live, any(kept))
         windows, payloads = live.windows, self._payloads
         self._held = Held(
             bound,
@@ -215,21 +215,62 @@ class Session(Door):
         self._live.on_care = look
         keeper.look()
 
-    def _open_entrances(self, bound: BoundQuery, live: Intake) -> None:
-        """A short way for streams whose rows the kernels take as they lie in NumPy arrays."""
-        for number, name in enumerate(self.query.names):
-            plain = bound.plain_columns(number)
-            if isinstance(live, LiveJoin):
-                operands = len(live.spec.streams[number].columns)
-                self._entrances[name] = Entrance(
-                    live.feeds,
+    def _open_entrances(self, bound: BoundQuery, live: Intake, kept: bool) -> None:
+        """A short way for streams whose rows the kernels take as they lie in memory.
+
+        kept: columns are, so rows have to come as tables
+        """
+        if not isinstance(live, LiveJoin) or not self._straight:
+            return
+        names = self.query.names
+        schema = bound.schema
+        ending = Ending(
+            names=names if self.rows_only else None,
+            gatherer=self._gather,
+            empty=self._empty,
+            tabled=lambda batches, sequence: numbered(
+                pa.Table.from_batches(batches, schema), sequence
+            ),
+            results=lambda found, sequence: numbered(self._results(found), sequence),
+            forget=self._forget,
+        )
+        for number, name in enumerate(names):
+            self._entrances[name] = Entrance(
+                live.feeds,
+                number,
+                self._turn,
+                names,
+                None if kept or not self.rows_only else bound.plain_columns(number),
+                len(live.spec.streams[number].columns),
+                ingest(
+                    live,
                     number,
-                    self._turn,
-                    self.query.names,
-                    plain,
-                    operands,
-                    bound.plain(number),
-                )
+                    bound.stream_rows(number),
+                    self._payloads,
+                    ending,
+                    self._told_of(number),
+                    self._rejected[name].add,
+                ),
+            )
+
+    @property
+    def _straight(self) -> bool:
+        """Whether all that becomes of a push is its results."""
+        plain = self.query.sides.plain and self._parts is None
+        return plain and self._asked_memory is None
+
+    def _told_of(self, number: int) -> Callable[[I64, Bools, int], None]:
+        """What tells of late rows of a stream: given times, which are late, and the watermark."""
+
+        def tell(times: I64, late: Bools, watermark: int) -> None:
+            live, bound = self._live, self._bound
+            assert live is not None
+            assert bound is not None
+            judged = Judged(0, False, late, watermark)
+            column = bound.time_column(number)
+            self._late.tell(column, bound.clock, live.clocks[number], times, judged)
+
+        return tell
 
     @property
     def _fetch(self) -> Fetch:
@@ -508,10 +549,16 @@ class Session(Door):
         return Batch(number, table, prepared, judged, first)
 
     def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
-        """Join rows of one stream."""
+        """Join rows of one stream; ``told``: what is to be said of late ones has been said."""
         assert self._live is not None
         if self._memory is not None:
             return self._push_within(self._memory, [(number, table)], told)
+        entrance = self._entrances.get(self.query.names[number])
+        if entrance is not None and not told:
+            with as_own_errors():
+                found = entrance.through(table, 0)
+            if found is not None:
+                return self._with_owed(found)
         batch = self._ready(number, table, told)
         self._turn.begin()
         with as_own_errors():
@@ -607,7 +654,7 @@ class Session(Door):
         if not len(found[0]):
             return self._empty
         if self._gather is not None:
-            return self._gather(found)
+            return pa.Table.from_batches(self._gather.gather(found), self._bound.schema)
         rows, scores = found[: len(self._payloads)], found[len(self._payloads) :]
         threads = threads_for(None, len(rows[0]))
         return self._bound.gather_with(self._fetch, rows, threads, scores)
@@ -823,7 +870,7 @@ class Session(Door):
 
 def numbered(results: Results, sequence: int) -> Results:
     """Results that say with which push they left."""
-    if isinstance(results, dict) or not results.num_rows:
+    if not sequence or isinstance(results, dict) or not results.num_rows:
         return results
     known: Any = results.schema.metadata or {}
     metadata = {**known, SEQUENCE: str(sequence)}

@@ -110,13 +110,19 @@ def test_refused_rows_leave_the_session_as_it_was():
 
 
 @pytest.mark.parametrize(
-    "where", ["windjoin.kernels.live.LiveJoin.push", "windjoin.session.Session._results"]
+    ("where", "short"),
+    [
+        ("windjoin.kernels.live.LiveJoin.push", False),
+        ("windjoin.session.Session._results", False),
+        ("windjoin.session.numbered", True),
+        ("windjoin.rejected.Rejected._add", True),
+    ],
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_push_that_is_broken_off_ends_the_session(
-    where: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+    where: str, short: bool, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ):
-    session = query().open()
+    session = query().open(on_late="keep")
     session.push("a", row(1))
     session.push("b", row(2))
     with monkeypatch.context() as patch:
@@ -125,8 +131,10 @@ def test_a_push_that_is_broken_off_ends_the_session(
             raise error
 
         patch.setattr(where, broken)
+        if not short:
+            session._entrances.clear()
         with session, pytest.raises(error):
-            session.push("a", row(3))
+            session.push("a", {"t": [3, 0], "k": [1, 1]})
     assert_ended(session, BROKEN_OFF)
     assert session.metrics["streams"]["b"]["rows_in"] == 1
     assert session.state_bytes == 0
@@ -136,7 +144,7 @@ def test_a_push_that_is_broken_off_ends_the_session(
 @pytest.mark.parametrize(
     ("rows_only", "where"),
     [
-        (True, "windjoin.rows.StreamRows.plain"),
+        (True, "windjoin.rows.StreamRows.prepare"),
         (True, "windjoin.session.as_table"),
         (False, "windjoin.rows.StreamRows.prepare"),
     ],
@@ -153,7 +161,8 @@ def test_an_interrupt_before_rows_were_taken_refuses_them(
         return original(*given)
 
     monkeypatch.setattr(pkgutil.resolve_name(owner), name, interrupted)
-    late = pa.table({"t": [2, 1], "k": [1, 1]})  # not for the short way
+    two = [pa.table({"t": [time], "k": [1]}) for time in (2, 1)]
+    late = pa.concat_tables(two)  # not for the short way
     session = query().open({"a": SCHEMA, "b": SCHEMA}, rows_only=rows_only, lateness=5)
     session.push("b", pa.table(row(1)))
     interrupt.append(1)
@@ -181,6 +190,7 @@ def test_letting_go_is_not_interrupted(monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as patch:
         patch.setattr("windjoin.kernels.live.LiveJoin.close", interrupted)
         patch.setattr("windjoin.kernels.live.LiveJoin.push", broken)
+        session._entrances.clear()
         with pytest.raises(KeyboardInterrupt) as told:
             session.push("b", row(1))
     assert isinstance(told.value.__context__, MemoryError)

@@ -2,7 +2,7 @@
  *
  * All that a batch is made of lies in one block of memory, freed when its last array is released:
  *
- *   | Block | children, of all arrays | their pointers | buffers' pointers | buffer | buffer | ...
+ *   | Shared | children, of all arrays | their pointers | buffers' pointers | buffer | buffer | ...
  */
 #ifndef WINDJOIN_GATHER_H
 #define WINDJOIN_GATHER_H
@@ -25,7 +25,7 @@ typedef struct {
 typedef struct {
     void *memory;
     int64_t arrays; /* not yet released */
-} Block;
+} Shared;
 
 enum { GATHERED, NO_MEMORY, TOO_LONG };
 
@@ -93,14 +93,14 @@ static inline int64_t column_bytes(const Wish *wish, int64_t n) {
 static inline void array_release(ArrowArray *array) {
     for (int64_t k = 0; k < array->n_children; k++)
         if (array->children[k]->release) array->children[k]->release(array->children[k]);
-    Block *block = array->private_data;
+    Shared *block = array->private_data;
     array->release = NULL;
     if (__atomic_sub_fetch(&block->arrays, 1, __ATOMIC_ACQ_REL) == 0) free(block->memory);
 }
 
 /* Where the parts of a block are still free. */
 typedef struct {
-    Block *block;
+    Shared *block;
     ArrowArray *array;
     ArrowArray **child;
     const void **buffer;
@@ -132,12 +132,12 @@ static inline char *room_take(Room *room, int64_t bytes) {
 /* One piece of memory for n rows of all columns; 0: there is none. */
 static inline int room_new(Room *room, const Wish *wish, int columns, int64_t n) {
     int64_t arrays = 2 * (int64_t)columns, data = 64;
-    size_t head = sizeof(Block) + (size_t)arrays * (sizeof(ArrowArray) + sizeof(ArrowArray *)) +
+    size_t head = sizeof(Shared) + (size_t)arrays * (sizeof(ArrowArray) + sizeof(ArrowArray *)) +
                   (size_t)(arrays + 1) * MOST_BUFFERS * sizeof(void *);
     for (int k = 0; k < columns; k++) data += column_bytes(&wish[k], n);
     char *memory = malloc(head + (size_t)data);
     if (!memory) return 0;
-    room->block = (Block *)memory;
+    room->block = (Shared *)memory;
     room->block->memory = memory;
     room->block->arrays = 0;
     room->array = (ArrowArray *)(room->block + 1);

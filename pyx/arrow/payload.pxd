@@ -27,8 +27,27 @@ cdef extern from "payload.h" nogil:
         int64_t file_bytes
 
 
+cdef extern from "gather.h" nogil:
+    ctypedef struct Wish:
+        const Payload *from_ "from"
+        int number
+        const int64_t *row
+
+
 cdef class Pages:
     cdef Payload all
     cdef int *number
     cdef int keep(self, const ArrowArray *batch, const int *number) except -1
     cpdef forget(self, int64_t head)
+
+
+cdef class Gatherer:
+    cdef Wish *wish  # without rows: these are of one call
+    cdef int *stream  # of each column
+    cdef int n
+    cdef list pages  # kept alive
+    cdef object taken_over
+    cdef list some(self, const int64_t **rows, int64_t first, int64_t n)
+    cdef int fill(
+        self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch
+    ) except -1

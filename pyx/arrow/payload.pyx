@@ -23,10 +23,6 @@ cdef extern from "payload.h" nogil:
     int FIXED, BITS, VARIABLE
 
 cdef extern from "gather.h" nogil:
-    ctypedef struct Wish:
-        const Payload *from_ "from"
-        int number
-        const int64_t *row
     int gather(Wish *wish, int columns, int64_t n, ArrowArray *out)
     int NO_MEMORY, TOO_LONG
 
@@ -37,6 +33,7 @@ cdef enum:
     PAGE_BYTES = 1 << 17  # of one page, about
     LEAST_SHIFT = 3
     MOST_SHIFT = 11  # pages of 2048 rows
+    MOST_ARRAYS = 256  # of row numbers and scores
 
 
 cdef class Pages:
@@ -130,38 +127,39 @@ cdef class Gatherer:
     taken_over: makes a record batch of the address of an ``ArrowArray``
     """
 
-    cdef Wish *wish  # without rows: these are of one call
-    cdef int n
-    cdef list streams
-    cdef list pages  # kept alive
-    cdef object taken_over
-
     def __cinit__(self, columns, taken_over):
         cdef int k
         self.n = len(columns)
         self.wish = <Wish *>calloc(self.n + 1, sizeof(Wish))
-        if self.wish == NULL:
+        self.stream = <int *>calloc(self.n + 1, sizeof(int))
+        if self.wish == NULL or self.stream == NULL:
             out_of_memory(b"columns", self.n)
-        self.streams = [stream for stream, _, _ in columns]
         self.pages = [pages for _, pages, _ in columns]
         for k in range(self.n):
             if self.pages[k] is not None:
                 self.wish[k].from_ = &(<Pages?>self.pages[k]).all
             self.wish[k].number = columns[k][2]
+            self.stream[k] = columns[k][0]
         self.taken_over = taken_over
 
     def __dealloc__(self):
         free(self.wish)
+        free(self.stream)
 
     def gather(self, list rows):
         """Record batches of the columns at ``rows``, an int64 array for each stream, and values.
 
         One batch, but for more text than the offsets of one array can count.
         """
-        cdef int64_t n = cnp.PyArray_DIM(rows[0], 0)
-        return self.some(rows, 0, n)
+        cdef const int64_t *row[MOST_ARRAYS]
+        cdef int k
+        assert len(rows) <= MOST_ARRAYS
+        for k in range(len(rows)):
+            row[k] = <const int64_t *>cnp.PyArray_DATA(rows[k])
+        return self.some(row, 0, cnp.PyArray_DIM(rows[0], 0))
 
-    cdef list some(self, list rows, int64_t first, int64_t n):
+    cdef list some(self, const int64_t **rows, int64_t first, int64_t n):
+        """The same of n rows from ``first`` on, which lie anywhere."""
         cdef ArrowArray batch
         cdef int how = self.fill(rows, first, n, &batch)
         if how == NO_MEMORY:
@@ -174,7 +172,7 @@ cdef class Gatherer:
             if batch.release != NULL:
                 batch.release(&batch)
 
-    cdef int fill(self, list rows, int64_t first, int64_t n, ArrowArray *batch) except -1:
+    cdef int fill(self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch) except -1:
         """Gather ``n`` of the rows into one batch.
 
         Hosts of a cluster ask for columns of one stream at the same time, each for its own rows.
@@ -185,7 +183,7 @@ cdef class Gatherer:
             return NO_MEMORY
         memcpy(wish, self.wish, self.n * sizeof(Wish))
         for k in range(self.n):
-            wish[k].row = <const int64_t *>cnp.PyArray_DATA(rows[self.streams[k]]) + first
+            wish[k].row = rows[self.stream[k]] + first
         if n <= RELEASE_ABOVE:
             how = gather(wish, self.n, n, batch)
         else:

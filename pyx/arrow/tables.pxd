@@ -15,6 +15,17 @@ cdef extern from "arrow_c.h" nogil:
         const char *(*get_last_error)(ArrowArrayStream *)
 
 
+cdef enum Form:
+    AS_THEY_LIE
+    INTEGERS  # of fewer bytes than 8
+    NATURALS  # the same without a sign
+    REALS  # of 4 bytes
+    DECIMALS  # that fit int64
+    TEXTS
+    LISTS
+    VECTORS
+
+
 cdef struct Wanted:
     int64_t number
     int form
@@ -23,6 +34,10 @@ cdef struct Wanted:
     int itemsize
 
 
+cdef int set_wanted(Wanted *wanted, column) except -1
+cdef void widened_to(
+    const void *out, const void *values, int64_t first, int64_t n, const Wanted *as_
+) noexcept nogil
 cdef ArrowArrayStream *stream_of(capsule) except NULL
 
 

@@ -25,21 +25,25 @@ cdef extern from "arrow_c.h" nogil:
 
 cnp.import_array()
 
-cdef enum Form:
-    AS_THEY_LIE
-    INTEGERS  # of fewer bytes than 8
-    NATURALS  # the same without a sign
-    REALS  # of 4 bytes
-    DECIMALS  # that fit int64
-    TEXTS
-    LISTS
-    VECTORS
-
 cdef dict FORMS = {
     "as they lie": AS_THEY_LIE, "integers": INTEGERS, "naturals": NATURALS, "reals": REALS,
     "decimals": DECIMALS, "texts": TEXTS, "lists": LISTS, "vectors": VECTORS,
 }
 cdef int *KIND = [SIGNED, SIGNED, UNSIGNED, REAL, DECIMAL]
+
+
+cdef int set_wanted(Wanted *wanted, column) except -1:
+    """Write what ``column`` says: (number, form, size, dtype)."""
+    number, form, size, dtype = column
+    wanted[0] = Wanted(number, FORMS[form], size, dtype.num, dtype.itemsize)
+    return 0
+
+
+cdef void widened_to(
+    const void *out, const void *values, int64_t first, int64_t n, const Wanted *as_
+) noexcept nogil:
+    """Numbers of any form as values of 64 bits."""
+    widen(values, first, n, KIND[as_.form], <int>as_.size, <void *>out)
 
 
 cdef ArrowArrayStream *stream_of(capsule) except NULL:
@@ -156,8 +160,8 @@ cdef class Reader:
         if self.wanted == NULL:
             out_of_memory(b"columns", self.n)
         self.numbers = [number for number, _, _, _ in columns]
-        for k, (number, form, size, dtype) in enumerate(columns):
-            self.wanted[k] = Wanted(number, FORMS[form], size, dtype.num, dtype.itemsize)
+        for k, column in enumerate(columns):
+            set_wanted(&self.wanted[k], column)
 
     def __dealloc__(self):
         free(self.wanted)

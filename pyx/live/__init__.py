@@ -2,6 +2,7 @@
 
 Who includes whom (right includes left)::
 
-    store <-- silence <-- feed <-- door
+    store <-- silence <-- feed <-- ingest <-- door
     encoding/keys, encoding/records, base/output <-- feed
+    arrow/tables, arrow/payload <-- ingest
 """

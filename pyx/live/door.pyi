@@ -2,9 +2,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 from windjoin.pyx.live.feed import Feed
+from windjoin.pyx.live.ingest import Ingest
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -26,9 +26,11 @@ class Entrance:
         ]
         | None,
         n_operands: int,
-        plain: Any,  # a function of a table
+        ingest: Ingest | None,
     ) -> None: ...
-    def push(self, rows: Any) -> dict[str, NDArray[np.int64]] | None: ...
+    # tables, or dictionaries of arrival numbers
+    def push(self, rows: Any, sequence: int = 0) -> Any: ...
+    def through(self, rows: Any, sequence: int) -> Any: ...
 
 @disjoint_base
 class Door:

@@ -1,7 +1,7 @@
 """Where rows come in to a session, and what decides whether they may take the short way.
 
-Rows in dictionaries of NumPy arrays are read as they lie in memory; tables are made plain first.
-Whatever else comes goes the long way.
+Rows in dictionaries of NumPy arrays and in tables are read as they lie in memory; whatever else
+comes goes the long way.
 """
 cimport cython
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
@@ -17,6 +17,7 @@ from sys import intern
 from windjoin.pyx.base.crew import surely
 from windjoin.pyx.live.feed cimport Feed
 from windjoin.pyx.base.index cimport RELEASE_ABOVE
+from windjoin.pyx.live.ingest cimport Ingest
 from windjoin.pyx.live.store cimport Arrived
 
 cnp.import_array()
@@ -53,8 +54,8 @@ cdef class Turn:
 cdef class Entrance:
     """Takes rows to the feed of one stream, if they are plain enough.
 
-    They may be dictionaries of NumPy arrays, or tables from which ``plain`` makes time, operands,
-    keys and wide columns.
+    They may be dictionaries of NumPy arrays, if results are arrival numbers, or tables for which
+    there is an `Ingest`.
     """
 
     cdef list feeds  # of all streams, empty if none takes the short way
@@ -68,10 +69,17 @@ cdef class Entrance:
     cdef int types[MOST_COLUMNS]
     cdef int n_columns, n_keys
     cdef int wanted  # columns that a dictionary must have; -1: none would do
-    cdef object plain
+    cdef Ingest ingest  # None: no tables
 
     def __init__(
-        self, list feeds, int number, Turn turn not None, names, columns, int n_operands, plain
+        self,
+        list feeds,
+        int number,
+        Turn turn not None,
+        names,
+        columns,
+        int n_operands,
+        Ingest ingest,
     ):
         """``columns``: (name, dtype) of the time column, the operands and the keys, and (name,
         dtype, width) of vectors; or None.
@@ -80,7 +88,7 @@ cdef class Entrance:
         self.number = number
         self.turn = turn
         self.names = tuple([intern(str(name)) for name in names])
-        self.plain = plain
+        self.ingest = ingest
         self.wanted = -1
         self.vectors = []
         if columns is not None and n_operands <= MOST_COLUMNS:
@@ -99,14 +107,20 @@ cdef class Entrance:
         self.wanted = len({one[0] for one in (*columns, *vectors)})
         return 0
 
-    cpdef dict push(self, rows):
-        """Row numbers per stream; None if these rows must go the long way."""
+    cpdef object push(self, rows, int64_t sequence=0):
+        """Results of push number ``sequence``; None if these rows must go the long way."""
         if not self.feeds or not self.turn.take():
             return None
         try:
-            return self._push_dict(<dict>rows) if type(rows) is dict else self._push_table(rows)
+            if type(rows) is dict:
+                return self._push_dict(<dict>rows)
+            return self.through(rows, sequence)
         finally:
             self.turn.taken = False
+
+    cpdef object through(self, rows, int64_t sequence):
+        """The same for a table, once it is the caller's turn; results of push 0 have no number."""
+        return None if self.ingest is None else self.ingest.push(rows, self.turn, sequence)
 
     cdef dict _push_dict(self, dict rows):
         cdef Arrived arrived
@@ -124,15 +138,6 @@ cdef class Entrance:
             _held = list(rows.values())
         self.turn.begun = True
         return feed.out.finish_named(self.names) if feed.take(&arrived, wides) else None
-
-    cdef dict _push_table(self, rows):
-        cdef Feed feed = <Feed>self.feeds[self.number]
-        parts = self.plain(rows) if feed.give is None else None
-        if parts is None:
-            return None
-        self.turn.begun = True
-        taken = feed.take_arrays(parts[0], parts[1], parts[2], parts[3])
-        return feed.out.finish_named(self.names) if taken else None
 
     cdef bint _look_at(self, dict rows, Arrived *arrived, list wides) except -1:
         """Whether all columns can be read as they lie in memory; where they lie, vectors in
@@ -197,7 +202,7 @@ cdef class Door:
         cdef PyObject *entrance = PyDict_GetItemWithError(self._entrances, stream)
         if entrance != NULL:
             try:
-                found = (<Entrance>entrance).push(rows)
+                found = (<Entrance>entrance).push(rows, self.sequence + 1)
                 if found is not None:
                     self.sequence += 1
                     PyErr_CheckSignals()  # else it would be heard once the caller has the results

@@ -265,7 +265,7 @@ cdef class Feed:
         cdef int64_t first = self.own.extent.tail, at = 0, most
         cdef int k
         pick = None if usable == NULL and ordered else _in_order(all, usable, ordered)
-        memory = self._pick(all, pick, usable, &rows)  # noqa: F841
+        _memory = self._pick(all, pick, usable, &rows)
         # rows of wide columns are best joined at once
         most = rows.n if records else min(rows.n, <int64_t>STRETCH)
         if self.room < most:

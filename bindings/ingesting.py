@@ -1,0 +1,173 @@
+"""What the compiled way of pushed tables is made of, stream by stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from windjoin.checking import Typed
+from windjoin.compared import is_double
+from windjoin.expressions import MIRRORED, Column, Comparison, Constant
+from windjoin.kernels.live import LiveJoin
+from windjoin.kinds import INT64_MAX, INT64_MIN
+from windjoin.payload import Payload
+from windjoin.plain import FLOAT64, Direct, number_column
+from windjoin.pyx.live.feed import Feed
+from windjoin.pyx.live.ingest import Ingest
+from windjoin.pyx.arrow.payload import Gatherer, Pages
+from windjoin.pyx.live.store import Clock, Counts, Extent
+from windjoin.rows import StreamRows
+
+MANY = 4  # times as many columns as are read, and a few: reading would cost less than naming them
+FEW = 8
+ReadColumn = tuple[int, str, int, np.dtype[Any]]  # as `Reader` takes it
+# a column, an operator, and an int or a float of the column's domain
+Test = tuple[ReadColumn, str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What becomes of results, the same for all streams of a session."""
+
+    names: tuple[str, ...] | None  # of streams, where results are arrival numbers
+    gatherer: Gatherer | None  # None: columns are computed, or lie in chunks
+    empty: pa.Table
+    tabled: Callable[[list[pa.RecordBatch], int], pa.Table]  # of push number ...
+    results: Callable[[list[Any], int], Any]  # of row numbers and scores, the same
+    forget: Callable[[], None]  # the payload of rows that have gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingesting:
+    """All that an `Ingest` is told."""
+
+    feeds: list[Feed]
+    number: int
+    clock: Clock
+    counts: Counts
+    extents: list[Extent]
+    schema: pa.Schema
+    types: tuple[type, type]  # of tables and batches
+    columns: list[ReadColumn]
+    n_columns: int
+    n_keys: int
+    n_wides: int
+    most_columns: int
+    tests: list[Test]
+    filters: Callable[[Any, Any, int], Any] | None
+    own: Pages | None  # None: nothing is kept, or `append` keeps it
+    pages: list[Pages]
+    append: Callable[[Any], None] | None
+    gatherer: Gatherer | None
+    names: tuple[str, ...] | None
+    empty: pa.Table
+    tabled: Callable[[list[pa.RecordBatch], int], pa.Table]
+    results: Callable[[list[Any], int], Any]
+    forget: Callable[[], None] | None  # None: by pages
+    told: Callable[[Any, Any, int], None] | None
+    reject: Callable[[Any, Any, Any], None]
+
+
+def ingest(
+    live: LiveJoin,
+    number: int,
+    rows: StreamRows,
+    payloads: Sequence[Payload],
+    ending: Ending,
+    told: Callable[[Any, Any, int], None] | None,
+    reject: Callable[[Any, Any, Any], None],
+) -> Ingest | None:
+    """The compiled way of stream number ``number``; None if columns must be computed."""
+    direct = rows.direct
+    if direct is None:
+        return None
+    tests = tests_of(rows.filters, rows.schema)
+    own, paged = payloads[number], all(payload.only_pages for payload in payloads)
+    spec = live.spec.streams[number]
+    kept = len(own.names)
+    return Ingest(
+        Ingesting(
+            feeds=live.feeds,
+            number=number,
+            clock=live.clocks[number],
+            counts=live.counts[number],
+            extents=[window.extent for window in live.windows],
+            schema=rows.schema,
+            types=(pa.Table, pa.RecordBatch),
+            columns=[read_column(one) for one in direct],
+            n_columns=len(spec.columns),
+            n_keys=len(spec.keys),
+            n_wides=len(spec.wides),
+            most_columns=MANY * max(len(direct), kept) + FEW,
+            tests=tests or [],
+            filters=None if tests is not None else rows.live_rows,
+            own=own.pages if kept and own.only_pages else None,
+            pages=[payload.pages for payload in payloads],
+            append=None if own.only_pages else _of_tables(own.append),
+            gatherer=ending.gatherer,
+            names=ending.names,
+            empty=ending.empty,
+            tabled=ending.tabled,
+            results=ending.results,
+            forget=None if paged and live.spec.nearest is None else ending.forget,
+            told=told,
+            reject=_of_tables(reject),
+        )
+    )
+
+
+def _of_tables(take: Callable[..., None]) -> Callable[..., None]:
+    """The same function for batches too."""
+
+    def taken(rows: Any, *more: Any) -> None:
+        take(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]), *more)
+
+    return taken
+
+
+def read_column(one: Direct) -> ReadColumn:
+    """A column as compiled code reads it."""
+    return one.number, one.form, one.size, one.dtype
+
+
+def tests_of(filters: Sequence[Typed], schema: pa.Schema) -> list[Test] | None:
+    """Conditions as comparisons of columns with constants; None if any is something else."""
+    tests = [_test(condition, schema) for condition in filters]
+    return None if None in tests else [test for test in tests if test is not None]
+
+
+def _test(condition: Typed, schema: pa.Schema) -> Test | None:
+    node = condition.node
+    if not isinstance(node, Comparison):
+        return None
+    (value, other), operator = condition.parts, node.operator
+    if isinstance(value.node, Constant):
+        value, other, operator = other, value, MIRRORED[operator]
+    if not isinstance(value.node, Column) or not isinstance(other.node, Constant):
+        return None
+    column = number_column(value.node.name, schema)
+    if column is None:
+        return None
+    constant = _in_domain(value, other, column)
+    return None if constant is None else (read_column(column), operator, constant)
+
+
+def _in_domain(value: Typed, other: Typed, column: Direct) -> float | None:
+    """A constant as the column has its values; None if it has no such value."""
+    kinds = value.kind, other.kind
+    if kinds[1].family not in ("integer", "decimal", "float"):
+        return None
+    if isinstance(other.value, float) and not np.isfinite(other.value):
+        return None
+    number = Fraction(other.value) * (kinds[1].step if kinds[1].exact else 1)
+    if column.dtype == FLOAT64:
+        return float(number) if kinds[0].family == "float" and is_double(number) else None
+    if kinds[0].family not in ("integer", "decimal") or kinds[1].family == "float":
+        return None
+    mantissa = number / kinds[0].step
+    fits = mantissa.denominator == 1 and INT64_MIN <= mantissa <= INT64_MAX
+    return int(mantissa) if fits else None

@@ -1,0 +1,396 @@
+"""Pushed tables, from Arrow's memory through the step of a live join to the table of its results.
+
+Rows become plain columns where they lie (narrow numbers and texts in room of their own), with flags
+of those that can be part of a result; late ones, and those without a time, are set aside.  What
+needs more than that is told by None, before anything was taken.
+
+Unchecked: enter through ``ingesting.py`` of the bindings, which knows what the columns are.
+"""
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+cimport numpy as cnp
+
+import numpy as np
+
+from windjoin.pyx.base.index cimport SLACK, out_of_memory
+from windjoin.pyx.encoding.keys cimport BytesSpace
+from windjoin.pyx.live.store cimport Extent
+from windjoin.pyx.arrow.tables cimport (
+    AS_THEY_LIE, DECIMALS, INTEGERS, LISTS, TEXTS, set_wanted, stream_of, widened_to,
+)
+
+cdef extern from "arrow_c.h" nogil:
+    int any_null(const ArrowArray *array, int64_t first, int64_t n)
+    void leave_nulls(uint8_t *flag, const ArrowArray *array, int64_t first, int64_t n)
+    void leave_nan(uint8_t *flag, const double *values, int64_t n)
+    int any_nan_double(const double *values, int64_t n)
+
+cdef extern from "where.h" nogil:
+    void test_whole(uint8_t *flag, const int64_t *x, int64_t n, int operator, int64_t c)
+    void test_real(uint8_t *flag, const double *x, int64_t n, int operator, double c)
+
+cnp.import_array()
+
+cdef enum:
+    ROOM_KEPT = 1 << 20  # bytes, for the next push
+    DIRECT_ROWS = 1 << 18  # results that are gathered by numbers where they were found
+cdef dict OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "==": 4, "!=": 5}
+
+
+cdef object _mask(const uint8_t *flag, int64_t n):
+    """A copy of flags as an array."""
+    cdef cnp.npy_intp length = n
+    mask = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_BOOL)
+    memcpy(cnp.PyArray_DATA(mask), flag, n)
+    return mask
+
+
+cdef class Ingest:
+    """Takes tables to the feed of one stream; see ``Ingesting`` for what it is made of."""
+
+    def __cinit__(self, given):
+        cdef int k, n
+        self.feeds, self.number = given.feeds, given.number
+        self.clock, self.counts = given.clock, given.counts
+        self.extents = given.extents
+        self.schema, (self.table_type, self.batch_type) = given.schema, given.types
+        self.n_columns, self.n_keys = given.n_columns, given.n_keys
+        self.n_wides, self.n_tests = given.n_wides, len(given.tests)
+        n = 1 + self.n_columns + self.n_keys + self.n_wides + self.n_tests
+        self.most_columns = given.most_columns
+        self.wanted = <Wanted *>calloc(n, sizeof(Wanted))
+        self.tests = <Test *>calloc(self.n_tests + 1, sizeof(Test))
+        if self.wanted == NULL or self.tests == NULL:
+            out_of_memory(b"columns", n)
+        tested = [column for column, _, _ in given.tests]
+        for k, column in enumerate([*given.columns, *tested]):
+            set_wanted(&self.wanted[k], column)
+            self.n_texts += self.wanted[k].form == TEXTS
+            self.n_wider += INTEGERS <= self.wanted[k].form <= DECIMALS
+        for k, (_, operator, constant) in enumerate(given.tests):
+            self.tests[k].operator = OPERATORS[operator]
+            self.tests[k].real = isinstance(constant, float)
+            if self.tests[k].real:
+                self.tests[k].floating = constant
+            else:
+                self.tests[k].whole = constant
+        self.filters = given.filters
+        self.own, self.pages = given.own, given.pages
+        self.append, self.forget = given.append, given.forget
+        self.gatherer, self.names = given.gatherer, given.names
+        self.empty, self.tabled, self.results = given.empty, given.tabled, given.results
+        self.told, self.reject = given.told, given.reject
+
+    def __dealloc__(self):
+        free(self.wanted)
+        free(self.tests)
+        free(self.room)
+
+    cpdef object push(self, rows, turn, int64_t sequence):
+        """Results of push number ``sequence``; None: it is for another way, nothing was done."""
+        cdef Borrowed one = Borrowed.__new__(Borrowed)
+        cdef Feed feed = <Feed>self.feeds[self.number]
+        cdef Arrived arrived
+        cdef Seen seen
+        cdef Verdict said
+        cdef list wides = []
+        if not self._borrow(rows, one):
+            return None
+        self._need(one.batch.length, &seen)
+        feed.begin(&arrived)
+        if not self._read(one, &seen, &arrived, wides) or not self._test(&one.batch, &seen):
+            return None
+        if self.filters is not None:
+            self._ask_filters(rows, &seen)
+        said = self._judge(&seen, arrived.time)
+        if wides and (seen.usable != NULL or not said.ordered):
+            return None  # these are copied
+        turn.begin()
+        self._keep(rows, one)
+        self._encode(&one.batch, &seen, &arrived)
+        if seen.usable == NULL and said.ordered:
+            feed.take(&arrived, wides)
+        else:
+            feed.take_some(&arrived, wides, seen.usable, said.ordered, said.newest)
+            self._count(rows, &seen, said.late)
+        found = self._given(feed, sequence)
+        self._let_go()
+        return found
+
+    cdef bint _borrow(self, rows, Borrowed one) except -1:
+        """Whether rows of the schema lie in one batch, which is ours then."""
+        cdef bint table = type(rows) is self.table_type
+        if not table and type(rows) is not self.batch_type:
+            return False
+        if rows.num_columns > self.most_columns or not self.schema.equals(rows.schema):
+            return False
+        if not table:
+            rows._export_to_c(<size_t>&one.batch)
+            return one.batch.length > 0
+        capsule = rows.__arrow_c_stream__()
+        if not one.next(stream_of(capsule)):
+            return False
+        return 0 < one.batch.length == rows.num_rows
+
+    cdef int _need(self, int64_t n, Seen *seen) except -1:
+        """Room for the columns and flags of n rows."""
+        cdef int64_t bytes = n * (8 * self.n_wider + 4 * self.n_texts + 3) + SLACK
+        if bytes > self.room_bytes:
+            free(self.room)
+            self.room_bytes = 0
+            self.room = <char *>malloc(bytes)
+            if self.room == NULL:
+                out_of_memory(b"rows of a push", n)
+            self.room_bytes = bytes
+        seen.n = n
+        seen.bad = seen.usable = NULL
+        seen.wider = <int64_t *>self.room
+        seen.codes = <int32_t *>(self.room + n * 8 * self.n_wider)
+        seen.late = <uint8_t *>(seen.codes + n * self.n_texts)
+        return 0
+
+    # -- columns -----------------------------------------------------------------------------------
+
+    cdef bint _read(self, Borrowed one, Seen *seen, Arrived *rows, list wides) except -1:
+        """Whether all columns are where they can be read, and no more; then they are there."""
+        cdef const Wanted *as_ = self.wanted
+        cdef const int64_t *values
+        cdef const ArrowArray *column
+        cdef int64_t first
+        cdef int k
+        rows.n = seen.n
+        for k in range(1 + self.n_columns + self.n_keys):
+            column = one.batch.children[as_[k].number]
+            first = column.offset + one.batch.offset
+            values = NULL
+            if as_[k].form != TEXTS:
+                values = self._numbers(&one.batch, &as_[k], seen)
+                if values == NULL:
+                    return False
+            elif column.buffers[1] == NULL:
+                return False
+            if k == 0:
+                rows.time = values
+            elif k <= self.n_columns:
+                rows.column[k - 1] = values
+            else:
+                rows.key[k - 1 - self.n_columns] = values
+            if any_null(column, first, seen.n):
+                leave_nulls(_usable(seen), column, first, seen.n)
+                if k == 0:
+                    seen.bad = seen.late + 2 * seen.n
+                    _turned(seen.bad, seen.usable, seen.n)
+            if as_[k].kind == cnp.NPY_FLOAT64 and any_nan_double(<const double *>values, seen.n):
+                leave_nan(_usable(seen), <const double *>values, seen.n)
+        return self._wide(one, seen, wides)
+
+    cdef bint _wide(self, Borrowed one, Seen *seen, list wides) except -1:
+        """The same of columns of sets and vectors."""
+        cdef const Wanted *as_ = self.wanted + 1 + self.n_columns + self.n_keys
+        cdef const ArrowArray *column
+        cdef int64_t first
+        cdef int k
+        for k in range(self.n_wides):
+            column = one.batch.children[as_[k].number]
+            first = column.offset + one.batch.offset
+            if as_[k].form == LISTS:
+                read = one.lists(column, first, seen.n, &as_[k])
+            else:
+                read = one.vectors(column, first, seen.n, &as_[k])
+            if read is None:
+                return False
+            wides.append(read)
+        return True
+
+    cdef const int64_t *_numbers(
+        self, const ArrowArray *batch, const Wanted *as_, Seen *seen
+    ) noexcept:
+        """Values of 64 bits, nulls among them; NULL if there are none."""
+        cdef const ArrowArray *column = batch.children[as_.number]
+        cdef int64_t first = column.offset + batch.offset
+        cdef const int64_t *data = <const int64_t *>column.buffers[1]
+        if data == NULL or as_.form == AS_THEY_LIE:
+            return data if data == NULL else data + first
+        data = seen.wider
+        widened_to(data, column.buffers[1], first, seen.n, as_)
+        seen.wider += seen.n
+        return data
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    cdef bint _test(self, const ArrowArray *batch, Seen *seen) except -1:
+        """Only rows that pass the tests are usable."""
+        cdef const Wanted *as_ = self.wanted + 1 + self.n_columns + self.n_keys + self.n_wides
+        cdef const ArrowArray *column
+        cdef const int64_t *values
+        cdef const Test *test
+        cdef uint8_t *flag
+        cdef int k
+        for k in range(self.n_tests):
+            values = self._numbers(batch, &as_[k], seen)
+            if values == NULL:
+                return False
+            column, test, flag = batch.children[as_[k].number], &self.tests[k], _usable(seen)
+            leave_nulls_of(flag, column, column.offset + batch.offset, seen.n)
+            if test.real:
+                test_real(flag, <const double *>values, seen.n, test.operator, test.floating)
+            else:
+                test_whole(flag, values, seen.n, test.operator, test.whole)
+        return True
+
+    cdef int _ask_filters(self, rows, Seen *seen) except -1:
+        """The same of conditions that are evaluated column by column."""
+        cdef Extent extent = <Extent>self.extents[self.number]
+        cdef const uint8_t *kept
+        cdef uint8_t *flag
+        cdef int64_t i
+        timed = None if seen.bad == NULL else ~_mask(seen.bad, seen.n)
+        live = self.filters(timed, rows, extent.tail)
+        if live is None:
+            return 0
+        kept, flag = <const uint8_t *>cnp.PyArray_DATA(live), _usable(seen)
+        for i in range(seen.n):
+            flag[i] &= kept[i]
+        return 0
+
+    cdef Verdict _judge(self, Seen *seen, const int64_t *time) except *:
+        """What the clock says of the rows, of which late ones are set aside."""
+        cdef Verdict said
+        if seen.bad == NULL and self.clock.in_order(seen.n, time):
+            return Verdict(max(self.clock.newest, time[seen.n - 1]), INT64_MIN, 0, True)
+        said = self.clock.judge_rows(seen.n, time, seen.bad, seen.late)
+        if said.late:
+            self._set_aside(seen, time, said.watermark)
+        return said
+
+    cdef int _count(self, rows, Seen *seen, int64_t late) except -1:
+        """Count the rows that can match nothing; those that are rejected are kept."""
+        if seen.usable == NULL:
+            return 0
+        self.counts.unusable += seen.n - _sum(seen.usable, seen.n)
+        self.counts.late += late
+        if late or seen.bad != NULL:
+            self.reject(
+                rows,
+                None if seen.bad == NULL else _mask(seen.bad, seen.n),
+                _mask(seen.late, seen.n) if late else None,
+            )
+        return 0
+
+    cdef int _set_aside(self, Seen *seen, const int64_t *time, int64_t watermark) except -1:
+        """Late rows are not usable, and told of before anything is taken."""
+        cdef uint8_t *flag = _usable(seen)
+        cdef cnp.npy_intp length = seen.n
+        cdef int64_t i
+        for i in range(seen.n):
+            flag[i] &= not seen.late[i]
+        if self.told is not None:
+            times = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT64)
+            memcpy(cnp.PyArray_DATA(times), time, seen.n * sizeof(int64_t))
+            self.told(times, _mask(seen.late, seen.n), watermark)
+        return 0
+
+    cdef int _encode(self, const ArrowArray *batch, Seen *seen, Arrived *rows) except -1:
+        """Codes of keys that are texts, -1 where rows are not usable."""
+        cdef Feed feed = <Feed>self.feeds[self.number]
+        cdef const Wanted *as_ = self.wanted + 1 + self.n_columns
+        cdef const ArrowArray *column
+        cdef const uint8_t *text
+        cdef BytesSpace space
+        cdef int64_t i, first, begin, end
+        cdef int k
+        for k in range(self.n_keys):
+            if as_[k].form != TEXTS:
+                continue
+            column, space = batch.children[as_[k].number], <BytesSpace>feed.own.spaces[k]
+            first, text = column.offset + batch.offset, <const uint8_t *>column.buffers[2]
+            rows.code[k] = seen.codes
+            with nogil:
+                for i in range(seen.n):
+                    if seen.usable != NULL and not seen.usable[i]:
+                        seen.codes[i] = -1
+                        continue
+                    if as_[k].size == 8:
+                        begin = (<const int64_t *>column.buffers[1])[first + i]
+                        end = (<const int64_t *>column.buffers[1])[first + i + 1]
+                    else:
+                        begin = (<const int32_t *>column.buffers[1])[first + i]
+                        end = (<const int32_t *>column.buffers[1])[first + i + 1]
+                    seen.codes[i] = space.add_bytes(text + begin, end - begin)
+            seen.codes += seen.n
+        return 0
+
+    # -- payload and results -----------------------------------------------------------------------
+
+    cdef int _keep(self, rows, Borrowed one) except -1:
+        """Keep the columns that somebody will ask for."""
+        if self.own is not None:
+            self.own.keep(&one.batch, self.own.number)
+        elif self.append is not None:
+            self.append(rows)
+        return 0
+
+    cdef object _given(self, Feed feed, int64_t sequence):
+        """What is given out of the results."""
+        if feed.give is not None:
+            return self.results(feed._found(), sequence)
+        if self.names is not None:
+            return feed.out.finish_named(self.names)
+        if self.gatherer is not None:
+            return self._gathered(feed.out, sequence)
+        return self.results(feed.out.finish(), sequence)
+
+    cdef object _gathered(self, Output out, int64_t sequence):
+        """The table of the results that an output has."""
+        cdef int64_t n = out.used
+        if n == 0:
+            return self.empty
+        if n > DIRECT_ROWS:
+            return self.tabled(self.gatherer.gather(out.finish()), sequence)
+        batches = self.gatherer.some(<const int64_t **>out.column, 0, n)
+        out.used = 0
+        return self.tabled(batches, sequence)
+
+    cdef int _let_go(self) except -1:
+        """Forget the payload of rows that have gone."""
+        cdef int k
+        if self.room_bytes > ROOM_KEPT:
+            free(self.room)
+            self.room = NULL
+            self.room_bytes = 0
+        if self.forget is not None:
+            self.forget()
+            return 0
+        for k in range(len(self.pages)):
+            (<Pages>self.pages[k]).forget((<Extent>self.extents[k]).head)
+        return 0
+
+
+cdef inline uint8_t *_usable(Seen *seen) noexcept nogil:
+    """Flags of usable rows; all are if there were none before."""
+    if seen.usable == NULL:
+        seen.usable = seen.late + seen.n
+        memset(seen.usable, 1, seen.n)
+    return seen.usable
+
+
+cdef void _turned(uint8_t *out, const uint8_t *flag, int64_t n) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        out[i] = not flag[i]
+
+
+cdef int64_t _sum(const uint8_t *flag, int64_t n) noexcept nogil:
+    cdef int64_t i, total = 0
+    for i in range(n):
+        total += flag[i]
+    return total
+
+
+cdef void leave_nulls_of(
+    uint8_t *flag, const ArrowArray *column, int64_t first, int64_t n
+) noexcept nogil:
+    if any_null(column, first, n):
+        leave_nulls(flag, column, first, n)
