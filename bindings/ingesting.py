@@ -16,9 +16,9 @@ from windjoin.kernels.live import LiveJoin
 from windjoin.kinds import INT64_MAX, INT64_MIN
 from windjoin.payload import Payload
 from windjoin.plain import FLOAT64, Direct, number_column
+from windjoin.pyx.arrow.payload import Gatherer, Pages
 from windjoin.pyx.live.feed import Feed
 from windjoin.pyx.live.ingest import Ingest
-from windjoin.pyx.arrow.payload import Gatherer, Pages
 from windjoin.pyx.live.store import Clock, Counts, Extent
 from windjoin.rows import StreamRows
 

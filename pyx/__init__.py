@@ -2,7 +2,7 @@
 
 Packages by what they serve; each cimports and includes only what is drawn below it::
 
-    live           pushed rows: stored, probed, inserted, expired
+    live           pushed rows: read, stored, probed, inserted, expired; on `arrow` too
       |
     probing        blocks of partial results through the hops of one order
       |

@@ -128,7 +128,7 @@ BELOW = {
     "indexes": {"base", "encoding"},
     "similarity": {"base", "encoding", "indexes"},
     "probing": {"base", "encoding", "indexes"},
-    "live": {"base", "encoding", "indexes", "probing"},
+    "live": {"base", "encoding", "indexes", "probing", "arrow"},
     "arrow": {"base"},
     "routing": set(),
 }

@@ -14,6 +14,7 @@ import windjoin as wj
 import windjoin.together
 from hypothesis import given
 from hypothesis import strategies as st
+from windjoin import iterate
 
 from tests.api import open_session, rejected_rows, table_rows, user_time
 from tests.cases import SessionCase, Step
@@ -182,21 +183,23 @@ def test_asynchronous_batches_are_gathered_too(batch_rows: int) -> None:
 
 def test_a_source_that_is_ahead_is_joined_in_few_steps(monkeypatch) -> None:
     pushed: list[int] = []
-    own = wj.session.Session._push  # type: ignore[attr-defined]
+    own = iterate.one_table
 
-    def counted(self: Any, number: int, given: pa.Table, told: bool = False) -> Any:
-        pushed.append(given.num_rows)
-        return own(self, number, given, told)
+    def counted(come: list[Any], stream: str) -> Any:
+        together = own(come, stream)
+        pushed.append(together.num_rows)
+        return together
 
-    monkeypatch.setattr(windjoin.iterate, "AHEAD", 60.0)
-    monkeypatch.setattr(wj.session.Session, "_push", counted)
-    for _ in QUERY.iterate({name: batches(name) for name in "ab"}, schemas=SCHEMAS, batch_rows=210):
-        pass
+    monkeypatch.setattr(iterate, "AHEAD", 60.0)
+    monkeypatch.setattr(iterate, "one_table", counted)
+    sources = {name: batches(name) for name in "ab"}
+    with QUERY.iterate(sources, schemas=SCHEMAS, batch_rows=210) as results:
+        assert sum(found.num_rows for found in results) == QUERY.run(TABLES).num_rows
     assert (len(pushed), pushed.count(210)) == (25, 23)
 
 
 def test_a_slow_source_is_joined_as_it_comes(monkeypatch) -> None:
-    monkeypatch.setattr(windjoin.iterate, "AHEAD", 0.0)
+    monkeypatch.setattr(iterate, "AHEAD", 0.0)
     one = {"t": [1], "k": [1], "n": [1]}
     results = QUERY.iterate({"a": [one] * 9, "b": [one]}, schemas=SCHEMAS, batch_rows=100)
     next(results)
