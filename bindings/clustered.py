@@ -341,6 +341,7 @@ class ClusterJoin(Intake):
             "overhead": described.expected_overhead,
             "switches": described.counters.switches,
             "revised": self.reviser.revised,
+            "latency": self.cluster.latencies.as_data(),
             "ways": self._ways(),
             "hosts": [
                 {

@@ -14,6 +14,7 @@ import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.clustered import ClusterJoin, asked_hosts
 from windjoin.diffusion.errors import RoutingError
+from windjoin.diffusion.history import Sample
 from windjoin.errors import ClusterError, QueryError, SessionError, WindjoinError, hint
 from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
 from windjoin.held import NOTHING, Held
@@ -39,6 +40,7 @@ from windjoin.pyx.base.cpu import isa
 from windjoin.pyx.live.door import Door, Entrance, whole
 from windjoin.query import Query
 from windjoin.rejected import Rejected
+from windjoin.reporting import Report, report_of
 from windjoin.resizing import Resizing, change_of
 from windjoin.run import threads_for
 from windjoin.strategies import check_hosts
@@ -143,6 +145,7 @@ class Session(Door):
         self._empty = pa.table({})
         self._bound: BoundQuery | None = None
         self._live: Intake | None = None
+        self._samples: list[Sample] = []  # of hosts, once the session has ended
         self._resizing: Resizing | None = None  # once a window was changed
         self._saved: Written | None = None
         self._position: Any = None
@@ -443,6 +446,8 @@ class Session(Door):
 
     def _let_go(self) -> None:
         """Keep the counters and the rejected rows, and let all else go."""
+        if isinstance(self._live, ClusterJoin):
+            self._samples = list(self._live.cluster.history.samples)
         if self._live is not None:
             self._live.close()
         if self._memory is not None:
@@ -774,6 +779,29 @@ class Session(Door):
         if self._live is None:
             return self._waiting.nbytes
         return self._live.nbytes + sum(payload.nbytes for payload in self._payloads)
+
+    def report(self, path: Any = None) -> Report:
+        """What the session has done so far, drawn: text by ``print``, a page in a notebook.
+
+        With ``hosts``: loads and shares of the hosts, segment length, master, borders of the ring,
+        results and latency over time.  ``path``: also written there, as .txt, .html or .png.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> with wj.join(a, b, on=a["k"] == b["k"]).open() as s:
+        ...     _ = s.push("a", {"t": [1], "k": [5]}), s.push("b", {"t": [2], "k": [5]})
+        ...     print(s.report())  # doctest: +ELLIPSIS
+        windjoin: a x b
+          rows: 2
+          results: 1
+          state: ... MB
+        """
+        history = getattr(self._live, "cluster", None)
+        samples = self._samples if history is None else list(history.history.samples)
+        drawn = report_of(self.metrics, samples, self.query.names)
+        if path is not None:
+            drawn.save(path)
+        return drawn
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.fusion import Fused, Fusion
+from windjoin.diffusion.history import History, Latencies
 from windjoin.diffusion.load import Host
 from windjoin.diffusion.meter import Meter, Reading
 from windjoin.diffusion.pending import Pending
@@ -96,6 +97,7 @@ class Cluster:
         self._fetched: list[list[I64]] = []
         self.progress: Callable[[int], object] | None = None  # called with rows routed so far
         self.bounds = bounds or Bounds()
+        self.history, self.latencies = History(), Latencies(self.streams)
         self.meter = Meter(bandwidth=self.bounds.bandwidth, memory=self.bounds.memory)
         self.results = [0] * self.streams  # by the stream of the row that completed them
         self._compared_before: dict[int, list[int]] = {}  # by operators that are gone, by host
@@ -155,6 +157,8 @@ class Cluster:
 
     def add(self, stream: int, times: I64, rows: I64) -> None:
         """Rows that arrived, in order of time."""
+        if len(rows):
+            self.latencies.pushed(stream, int(rows.min()), perf_counter())
         self.pending[stream].add(times, rows)
 
     def run(self, watermark: int) -> list[I64]:
@@ -169,7 +173,9 @@ class Cluster:
         self._worked += perf_counter() - self._at_work_since
         if watermark == FOREVER:
             self._take_results(self.fusion.close())
-        return self._results()
+        found = self._results()
+        self.latencies.left(found, perf_counter())
+        return found
 
     def close(self) -> None:
         """End all threads, whatever they are doing."""
@@ -366,6 +372,9 @@ class Cluster:
             loads, rates=rates, throughput=self._throughput(sum(come)), since=done, now=now
         )
         self._reported, self._reported_at = (border, list(self._routed)), now
+        stored = {number: worker.tally.rows_in for number, worker in self.workers.items()}
+        done = sum(self.results)
+        self.history.add(self.router, self.clock.shift, stored, done, self.latencies)
 
     def begin_reports(self) -> None:
         """What came before is not reported to the router that there is now."""

@@ -178,12 +178,14 @@ class PSP(Router):
         ring = sorted(self.order, key=lambda host: self.shares.weight(host) > 0)
         speeds = [self.shares.weight(host) for host in ring]
         total = sum(speeds)
+        self.ages: list[list[int]] = []  # by stream, those at which slices begin, head first
         for rows, window in zip(self._rows, self.windows, strict=True):
             age, reached, ages = window + 1, 0.0, []
             early = self.segment_length // 2 if self.centred else 0
             for speed in speeds:
                 reached += speed
                 ages.append(max(-int(-age * reached // total) - early, 0) if reached else 0)
+            self.ages.append([0, *ages[:-1]])
             rows.set_slices(ring, ages)
 
     def _settle(self, now: int, *, onward: bool) -> tuple[Move, ...]:
