@@ -1,4 +1,7 @@
-"""The strategies by name.  A new one is one file and one line here."""
+"""The strategies by name, for threads, the simulator and Spark alike.
+
+A new one is one file and one line here.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,14 @@ STRATEGIES = {
     "psp": "windjoin.diffusion.psp:PSP",
     "random": "windjoin.diffusion.baselines:Random",
     "single": "windjoin.diffusion.baselines:Single",
+}
+# those that rows can be shipped by, on Spark and in epochs, and where they bring rows together
+SHIPPED = {
+    "atr": "segments of time; rows near a border are copied",
+    "ctr": "every row in one place, correlated segments together; partial results travel",
+    "psp": "every row in one place, a window's slices on all hosts; partial results travel",
+    "groups": "equal keys on one host",
+    "single": "all rows on one host",
 }
 
 

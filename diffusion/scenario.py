@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-STRATEGIES = ("single", "random", "atr", "atr-fixed", "ctr", "ctr-random", "psp", "groups")
+from windjoin.diffusion.registry import STRATEGIES
 
 
 class ScenarioError(ValueError):

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, travelling, without_memory
 from windjoin.arrow.routes import Route
+from windjoin.diffusion.registry import SHIPPED
 from windjoin.durations import Duration
 from windjoin.epochs.job import Job
 from windjoin.epochs.routing import Units
@@ -19,7 +20,7 @@ from windjoin.query import Query
 from windjoin.streams import idle_length
 from windjoin.watermarks import length_ticks
 
-STRATEGIES = ("auto", "groups", "atr", "ctr", "psp", "single")
+STRATEGIES = ("auto", *SHIPPED)
 MOST_SLOTS = 4096
 FINENESS = 16  # segments for each slot in the longest window, if nobody says how long they are
 

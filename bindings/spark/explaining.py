@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from windjoin.diffusion.registry import SHIPPED
 from windjoin.query import Query
 from windjoin.spark.explaining_stream import explain_stream
 from windjoin.spark.joining import Planned, last_plan, planned_join
@@ -15,13 +16,6 @@ NONE = "none, as every host reads the files and keeps its rows"
 CONNECT = "measured: nothing, as Spark Connect has no accumulators"
 SENT = ("rows", "rejected", "joinable", "copies", "bytes", "segments")
 COUNTED = ("rows", "results", "comparisons", "seconds", "bytes_onward", "most_bytes")
-STRATEGY = {
-    "single": "all rows on one host",
-    "atr": "segments of time; rows near a border are copied",
-    "groups": "equal keys on one host",
-    "ctr": "every row in one place, correlated segments together; partial results travel",
-    "psp": "every row in one place, a window's slices on all hosts; partial results travel",
-}
 
 
 def explain(
@@ -59,7 +53,7 @@ def _plan_lines(planned: Planned) -> list[str]:
     plan, expected = planned.plan, planned.expected
     names, unit = plan.query.names, plan.bound.time_unit or "ticks"
     lines = [
-        f"strategy: {plan.strategy} ({STRATEGY[plan.strategy]})",
+        f"strategy: {plan.strategy} ({SHIPPED[plan.strategy]})",
         f"why: {planned.why}",
         f"hosts: {plan.hosts}, exchanges: {planned.exchanges or NONE}",
     ]

@@ -24,6 +24,7 @@ from windjoin.arrow.placement import (
 )
 from windjoin.arrow.plan import Plan, Strategy, single
 from windjoin.arrow.tally import TALLY, histogram, tally
+from windjoin.diffusion.registry import SHIPPED
 from windjoin.durations import Duration, parse_duration
 from windjoin.errors import QueryError
 from windjoin.kernels.pairwise import common_key
@@ -46,7 +47,7 @@ from windjoin.spark.tasks import Load, Pack, Probe, ReadAndProbe, TallyKeys, Tal
 _pickle: Any = cloudpickle
 _pickle.register_pickle_by_value(envoy_module)
 
-STRATEGIES = ("auto", "atr", "ctr", "psp", "groups", "single")
+STRATEGIES = ("auto", *SHIPPED)
 SMALL_BYTES = 8 << 20  # of streams with equal keys: not worth a look at the times, and more hosts
 ROWS_OF_A_HOST = 1 << 13  # that are worth a host more, if their times are at hand
 SAMPLE_ROWS = 1 << 18  # tell where segments should end as well as all rows do

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from windjoin.diffusion.registry import SHIPPED
 from windjoin.errors import ClusterError, LateRowWarning, QueryError, hint
 from windjoin.inputs import as_table
 from windjoin.query import Query
@@ -18,7 +19,6 @@ from windjoin.testing.playing import arrivals_of, in_turn, push_all
 
 Tables = dict[str, pa.Table]
 Way = Callable[[Query, Tables, int], Any]  # results of a query, by a seed
-STRATEGIES = ("atr", "ctr", "psp", "groups", "single")
 MOST_PUSHED = 7  # rows at a time
 
 
@@ -98,7 +98,7 @@ def _pushes(q: Query) -> Iterator[tuple[str, Way]]:
 def _on_hosts(q: Query) -> Iterator[tuple[str, Way]]:
     if q.nearest is not None:  # is not for hosts
         return
-    for strategy in STRATEGIES:
+    for strategy in SHIPPED:
         for hosts in (2, 3):
             options = {"hosts": hosts, "strategy": strategy}
             yield (

@@ -52,7 +52,7 @@ def with_stream(**changes: object) -> list[dict[str, object]]:
         ({"streams": TWO, "seconds": 0}, r"the scenario\.seconds is 0; it must be > 0"),
         ({"streams": TWO, "in_flight": -1}, "in_flight and rows_per_batch must be >= 0"),
         ({"streams": TWO, "costs": {"send_ms": -1}}, r"costs\.send_ms is negative"),
-        ({"streams": TWO, "strategies": ["hash"]}, "there is no strategy 'hash'; there are single"),
+        ({"streams": TWO, "strategies": ["hash"]}, "there is no strategy 'hash'; there are atr"),
         ({"streams": TWO, "hot_key": 1.5}, r"hot_key is 1\.5; it must be in 0\.\.1"),
         ({"streams": TWO, "strategies": ["groups"]}, "strategy 'groups' needs hot_key, the share"),
         ({"streams": TWO, "relocation": "slow"}, "relocation is 'slow'; it must be 'aggressive'"),
