@@ -45,10 +45,12 @@ def listed() -> list[tuple[str, str, list[str]]]:
 
 @lru_cache
 def functions_in(path: str) -> frozenset[str]:
-    """The functions in a file, tests among them."""
+    """The functions in a file, tests among them, and classes of tests that a machine was made."""
     tree = ast.parse((ROOT / path).read_text())
     functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
-    return frozenset(function.name for function in functions)
+    made = (node.targets[0] for node in tree.body if isinstance(node, ast.Assign))
+    tests = (one.id for one in made if isinstance(one, ast.Name) and one.id.startswith("Test"))
+    return frozenset([*(function.name for function in functions), *tests])
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/promises.md"])
