@@ -9,37 +9,29 @@ import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery, Prepared
 from windjoin.columns import Values
-from windjoin.kernels.outer import Left, partnered, unmatched_rows
-from windjoin.kernels.spec import I64
+from windjoin.kernels.outer import NONE, Left, Lonely
+from windjoin.kernels.spec import I64, Rows
 from windjoin.kinds import FLOAT, INT64_MIN
 from windjoin.measures import COUNT, COUNTS
 from windjoin.output import Fetch
 from windjoin.pyx.base.pieces import sorting_by
 
-NONE = -1  # instead of a row number
 
+def whole_results(rows: Sequence[Rows], found: list[I64], lonely: Lonely) -> tuple[list[I64], Left]:
+    """Of whole tables: the results that come out, and rows of kept streams that are in none.
 
-def of_whole(
-    bound: BoundQuery, prepared: Sequence[Prepared], found: list[I64]
-) -> tuple[list[I64], Left]:
-    """Of whole tables: the results that come out, and rows of kept streams that are in none."""
-    kept = bound.spec.kept
-    if kept is None:
-        return found, []
-    rows = [one.rows for one in prepared]
-    if kept.form == "pairs":
-        return found, [(s, unmatched_rows(rows[s], found[s])) for s in kept.streams]
-    (stream,) = kept.streams
-    if kept.form == "unmatched":
-        return no_results(found), [(stream, unmatched_rows(rows[stream], found[stream]))]
-    members = np.flatnonzero(partnered(found[stream], len(rows[stream])))
+    Of results that hosts found it is looked here which rows they have.
+    """
+    for stream in lonely.kept.streams if lonely.unasked else ():
+        matched = np.zeros(len(rows[stream]), np.bool_)
+        matched[found[stream]] = True
+        lonely.look_at(stream, rows[stream], matched)
+    if lonely.kept.form == "pairs":
+        return found, lonely.left
+    members = lonely.members if lonely.members is not None else np.empty(0, np.int64)
     none = np.full(len(members), NONE)
-    return [members if s == stream else none for s in range(len(found))], []
-
-
-def no_results(found: Sequence[I64]) -> list[I64]:
-    """None of them."""
-    return [rows[:0] for rows in found]
+    given = [members if s in lonely.kept.streams else none for s in range(len(found))]
+    return given, lonely.left
 
 
 def numbers(bound: BoundQuery, found: Sequence[I64], left: Left) -> list[I64]:

@@ -15,12 +15,12 @@ from windjoin.errors import QueryError
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels import batch
-from windjoin.kernels.outer import Left
+from windjoin.kernels.outer import Left, Lonely
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.spec import I64, Rows
 from windjoin.kinds import INT64_MAX
 from windjoin.outer import in_order as in_order_of_time
-from windjoin.outer import numbers, of_whole, with_unmatched
+from windjoin.outer import numbers, whole_results, with_unmatched
 from windjoin.output import table_fetch
 from windjoin.presence import combinations
 from windjoin.progress import ProgressOption, progress_bar
@@ -166,16 +166,18 @@ def _join(
     spec = bound.spec_with(table_fetch(data))
     streams = [one.rows for one in prepared]
     cluster = None
+    kept = bound.spec.kept
+    lonely = None if kept is None else Lonely(kept, together=not (scored or options.ordered))
     with as_own_errors(), progress_bar(options.progress, "joining", "rows") as report:
         if hosts is None:
             rows, found, scores = batch.join_rows(
-                spec, streams, threads=threads, progress=report, before=before
+                spec, streams, threads=threads, progress=report, before=before, lonely=lonely
             )
         else:
             rows, found, scores, cluster = join_on_hosts(spec, streams, hosts, report)
     joined = Joined(rows, scores)
-    if not query.sides.plain:
-        joined.rows, joined.left = of_whole(bound, prepared, rows)
+    if lonely is not None:
+        joined.rows, joined.left = whole_results(streams, rows, lonely)
         found.results = len(joined.rows[0]) + sum(len(some) for _, some in joined.left)
         if options.ordered:
             members = numbers(bound, joined.rows, joined.left)
@@ -189,7 +191,8 @@ def _join(
         for name, one in zip(query.names, prepared, strict=True)
     }
     counts = {name: table.num_rows for name, table in tables.items()}
-    unmatched = {query.names[stream]: len(some) for stream, some in joined.left}
+    counts_alone = {} if lonely is None else lonely.counts
+    unmatched = {query.names[stream]: count for stream, count in counts_alone.items()}
     return joined, BatchRun(whole, found, rejected, counts, cluster, unmatched)
 
 

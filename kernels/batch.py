@@ -12,13 +12,14 @@ from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
 from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.outer import Lonely
 from windjoin.kernels.parts import Parts, Range, cut, shared_key
 from windjoin.kernels.records import encode_wides
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import with_sampled
 from windjoin.kernels.sorting import Sorted, in_time_order
-from windjoin.kernels.spec import I64, JoinSpec, Nearest, Opaque, Rows
+from windjoin.kernels.spec import I64, Bools, Function, JoinSpec, Nearest, Opaque, Rows
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.kernels.threads import in_threads
 from windjoin.pyx.base.column import ColumnView
@@ -79,6 +80,7 @@ def join_rows(
     progress: Progress | None = None,
     before: Run | None = None,
     partial: bool = False,
+    lonely: Lonely | None = None,
 ) -> tuple[list[I64], Run, Scores]:
     """Row numbers of every result, one array per stream; their order has no meaning.
 
@@ -86,6 +88,8 @@ def join_rows(
     ``before``: a run of the same query, whose plan serves for as many rows that are like its own.
     ``partial``: results have other conditions to meet yet, so that a function may raise for them:
     then `Run.raised` is set.
+    ``lonely``: gets the rows of kept streams that are in no result, or those that are in one where
+    nothing else is wanted of results; these are not given then.
     """
     records = encode_wides(spec, rows)
     streams = in_threads(threads, in_time_order, [*zip(rows, records, strict=True)])
@@ -95,16 +99,36 @@ def join_rows(
         run = Run(before.order.over(spec), before.statistics, sizes, reused=True)
     else:
         statistics = _statistics(spec, streams)
-        run = Run(best_order(spec, statistics), statistics, sizes)
+        run = Run(best_order(spec, statistics, _start(spec)), statistics, sizes)
     run.threads = max(1, min(threads, sizes[run.order.start]))
     parts = cut(spec, streams, run.order, run.statistics, run.threads)
     run.parts = len(parts.ranges), parts.by
     streams = list(parts.streams)  # those that were divided are not needed any more
-    found = _Job(spec, parts, run, progress, partial).run().finish()
+    job = _Job(spec, parts, run, progress, partial)
+    output = job.run()
+    nearest = None
     if spec.nearest is not None:
-        found = _nearest(spec, spec.nearest, streams, found)
+        nearest = _nearest(spec, spec.nearest, streams, output.finish())
+    if lonely is not None and spec.kept is not None:
+        for stream in spec.kept.streams:
+            lonely.look_at(stream, rows[stream], job.matched(stream, nearest, len(rows[stream])))
+        if lonely.together and nearest is None:
+            lonely.add_to(output)
+    found = output.finish() if nearest is None else nearest
     run.results = len(found[0])
     return found, run, Scores.of_records(spec, records)
+
+
+def _start(spec: JoinSpec) -> int | None:
+    """The stream whose rows ask, where each of them needs one partner and no more."""
+    kept = spec.kept
+    return kept.streams[0] if kept and kept.form != "pairs" and len(spec.streams) == 2 else None
+
+
+def _gives_marks_only(spec: JoinSpec) -> bool:
+    """Whether it is enough to know which rows are in a result; functions may raise for a result."""
+    called = any(isinstance(p, (Function, Opaque)) for p in spec.predicates)
+    return spec.kept is not None and spec.kept.form != "pairs" and not called
 
 
 def _statistics(spec: JoinSpec, streams: Sequence[Sorted]) -> Statistics:
@@ -180,6 +204,20 @@ class _Job:
         self.progress = progress
         self.lock = threading.Lock()
         self.done: dict[int, int] = {}
+        kept = spec.kept.streams if spec.kept is not None and spec.nearest is None else ()
+        self.marks = {s: np.zeros(len(parts.streams[s].time), np.uint8) for s in kept}
+
+    def matched(self, stream: int, nearest: list[I64] | None, count: int) -> Bools:
+        """Which of all rows of a kept stream are in a result; ``nearest``: of these."""
+        every = np.zeros(count, np.bool_)
+        if nearest is not None:
+            every[nearest[stream]] = True
+            return every
+        marks, origin = self.marks[stream].view(np.bool_), self.parts.streams[stream].origin
+        if origin is None:
+            return marks
+        every[origin] = marks
+        return every
 
     def run(self) -> Output:
         threads, ranges = self.run_info.threads, self.parts.ranges
@@ -216,6 +254,8 @@ class _Job:
             for s, stream in enumerate(self.parts.streams):
                 if stream.origin is not None:
                     hops.number(s, ColumnView(stream.origin))
+        for s, marks in self.marks.items():
+            hops.mark(s, marks, _gives_marks_only(self.spec))
         output.expect(last - first)
         hops.on_pulse = lambda done: self._report(number, done)
         try:

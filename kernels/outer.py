@@ -7,26 +7,59 @@ forgotten, so the horizons of the windows say when rows come out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from windjoin.kernels.spec import I64, Bools, Kept, Rows
 from windjoin.kernels.window import LONG_AGO, Window
+from windjoin.pyx.base.output import Output
 from windjoin.pyx.live.unmatched import Unmatched
 
+NONE = -1  # instead of a row number
 Left = list[tuple[int, I64]]  # rows that are in no result, by the number of their stream
 
 
-def partnered(rows: I64, count: int) -> Bools:
-    """Of ``count`` rows of a stream, those that results have."""
-    marked = np.zeros(count, np.bool_)
-    marked[rows] = True
-    return marked
+@dataclass
+class Lonely:
+    """Of whole tables, what comes out beside results, or instead of them.
+
+    together: rows in no result go behind the results; else they stay apart, in ``left``
+    """
+
+    kept: Kept
+    together: bool = False
+    left: Left = field(default_factory=list)
+    counts: dict[int, int] = field(default_factory=dict)  # rows in no result, by stream
+    members: I64 | None = None  # rows that are in a result, if nothing else is asked for
+
+    def look_at(self, stream: int, rows: Rows, matched: Bools) -> None:
+        """It is known which rows of a stream are in a result."""
+        if self.kept.form == "matched":
+            self.members = np.flatnonzero(matched)
+            return
+        alone = unmatched_rows(rows, matched)
+        self.left.append((stream, alone))
+        self.counts[stream] = len(alone)
+
+    @property
+    def unasked(self) -> bool:
+        """Whether nobody has told yet which rows are in a result."""
+        return self.members is None and not self.counts
+
+    def add_to(self, output: Output) -> None:
+        """Rows in no result go behind the results."""
+        if self.kept.form != "pairs":
+            return
+        for stream, rows in self.left:
+            none = np.full(len(rows), NONE)
+            output.extend([rows if s == stream else none for s in range(output.n_columns)])
+        self.left = []
 
 
-def unmatched_rows(rows: Rows, found: I64) -> I64:
+def unmatched_rows(rows: Rows, matched: Bools) -> I64:
     """Rows of a whole table that are in no result, though they are rows of the stream."""
-    alone = ~partnered(found, len(rows))
+    alone = ~matched
     return np.flatnonzero(alone if rows.present is None else alone & rows.present)
 
 

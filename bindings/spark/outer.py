@@ -151,6 +151,7 @@ class Alone:
         empty = [one.empty_table() for one in self.schemas.values()]
         for batch in batches:
             table = pa.Table.from_batches([as_schema(batch, schema, name)])
-            rows = unmatched_rows(bound.prepare(self.stream, table).rows, np.empty(0, np.int64))
+            none = np.zeros(len(table), np.bool_)
+            rows = unmatched_rows(bound.prepare(self.stream, table).rows, none)
             tables = [table if s == self.stream else one for s, one in enumerate(empty)]
             yield from unmatched(bound, table_fetch(tables), self.stream, rows).to_batches()

@@ -260,6 +260,17 @@ cdef class Output:
         part.used = part.room = 0
         self._set_room()
 
+    def extend(self, list columns):
+        """Results from elsewhere: an int64 array for each column."""
+        cdef int64_t n = cnp.PyArray_DIM(columns[0], 0)
+        cdef int k
+        self.reserve(n)
+        for k in range(self.n_columns):
+            memcpy(
+                self.column[k] + self.used, cnp.PyArray_DATA(columns[k]), n * sizeof(int64_t)
+            )
+        self.used += n
+
     cdef int _copy(self, Output part, int64_t first, int64_t rows) except -1:
         cdef int k
         if rows == 0:

@@ -285,4 +285,22 @@ static inline void renumber(const Column *numbers, int64_t n, int64_t *row) {
 static inline void take_rows(const int64_t *row, const int32_t *via, int64_t n, int64_t *out) {
     for (int64_t k = 0; k < n; k++) out[k] = row[via[k]];
 }
+/* Set marks[row] of n rows; those of one start row often stand together, and are looked at 8 at a
+ * time. */
+static inline void mark_rows(const int64_t *row, int64_t n, uint8_t *marks) {
+    int64_t i = 0;
+    while (i < n) {
+        int64_t first = row[i], other = 0, k;
+        marks[first] = 1;
+        if (i + 8 > n) {
+            i++;
+            continue;
+        }
+        for (k = 0; k < 8; k++) other |= row[i + k] ^ first;
+        if (other)
+            for (k = 1; k < 8; k++) marks[row[i + k]] = 1;
+        i += 8;
+    }
+}
+
 #endif

@@ -24,6 +24,12 @@ class Pipeline(Runner):
     def nbytes(self) -> int: ...
     def bind(self, stream: int) -> None: ...
     def number(self, stream: int, numbers: ColumnView) -> None: ...  # int64, a plain array
+    def mark(
+        self,
+        stream: int,
+        marks: NDArray[np.uint8],  # by row, written
+        only: bool = False,
+    ) -> None: ...
     def add_hop(
         self,
         stream: int,

@@ -3,7 +3,7 @@
 Partial results never pile up: a block is carried to the end of the order before the next is begun.
 Unchecked: enter through ``kernels.hops``.
 """
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -33,6 +33,7 @@ cdef extern from "pipeline.h" nogil:
         const Column *time, const int64_t *start, const int64_t *last, int64_t n, Pairs *pairs
     )
     void renumber(const Column *numbers, int64_t n, int64_t *row)
+    void mark_rows(const int64_t *row, int64_t n, uint8_t *marks)
     void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
 
 cdef extern from "times.h" nogil:
@@ -45,6 +46,8 @@ cdef enum:
     MOST_CONDITIONS = 16
     ROWS_AT_HAND = 256  # their bounds stay in the nearest cache until they are asked for
     ROWS_AIMED = 1024  # of an index that aims: each block begins with searches
+    MANY_PARTNERS = 16  # of rows that need one, on average; then it is looked after
+    FEW_PARTNERS = 32  # of them whether there has been one
     LOOK_EVERY = 4096  # rows
 
 cdef struct Hop:
@@ -121,6 +124,10 @@ cdef class Pipeline(Runner):
     cdef int n_bound
     cdef Column *numbers  # of rows that results give in place of where they stand, by stream
     cdef bint numbered
+    cdef uint8_t **marks  # by stream, a byte of each row: whether it is in a result; NULL: unasked
+    cdef bint marked
+    cdef int64_t *members  # rows of that stream in candidates
+    cdef int only  # the stream of which nothing but these is wanted; -1: results are
     cdef dict _voids  # by hop, the stretches that its candidates must not lie in
     cdef Filters filters  # of the hops
     cdef bint calls  # functions of the user's, or back into Python
@@ -140,6 +147,9 @@ cdef class Pipeline(Runner):
         memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
         self.numbers = <Column *>_room(MOST_STREAMS, sizeof(Column))
         memset(self.numbers, 0, MOST_STREAMS * sizeof(Column))
+        self.marks = <uint8_t **>_room(MOST_STREAMS, sizeof(void *))
+        memset(self.marks, 0, MOST_STREAMS * sizeof(void *))
+        self.only = -1
         memset(&self.start, 0, sizeof(Partials))
         self._askers = []
         self._alive = [time]
@@ -160,6 +170,8 @@ cdef class Pipeline(Runner):
             _free_hop(self.hops + h)
         free(self.hops)
         free(self.numbers)
+        free(self.marks)
+        free(self.members)
         free(self.start_codes)
         _free_partials(&self.start)
 
@@ -174,6 +186,21 @@ cdef class Pipeline(Runner):
         self.numbers[stream] = numbers.column
         self.numbered = True
         self._alive.append(numbers)
+
+    def mark(self, int stream, marks, bint only=False):
+        """Set ``marks[row]`` of every row of a stream that is in a result; before `number` counts.
+
+        only: give no results; a row that has been marked needs no other partner
+        """
+        cdef uint8_t[::1] view = marks
+        self._alive.append(view)
+        self.marks[stream] = &view[0] if view.shape[0] else NULL
+        self.marked = True
+        if only:
+            self.only = stream
+            free(self.members)
+            self.members = NULL
+            self.members = <int64_t *>_room(self.block, 8)
 
     def add_hop(
         self, int stream, int64_t window, Index index,
@@ -554,6 +581,8 @@ cdef class Pipeline(Runner):
         """Of a last hop whose index decides: candidates are results, written where they stay."""
         cdef Pairs pairs = hop.pairs
         cdef int done
+        if self.only >= 0:
+            return self._serve_marks(hop, block, probe, cursor)
         self.out.reserve(self.block)
         pairs.n = 0
         pairs.row = self.out.column[hop.stream] + self.out.used
@@ -572,6 +601,62 @@ cdef class Pipeline(Runner):
         self._take_results(pairs.n)
         return done
 
+    cdef int _serve_marks(
+        self, Hop *hop, Partials *block, Probe *probe, Cursor *cursor
+    ) except -1 nogil:
+        """The same where only rows that are in a result are wanted."""
+        cdef Pairs pairs = hop.pairs
+        cdef int done
+        cdef bint stops = hop.n_codes and hop.asker == NULL and block.row[self.only] != NULL
+        pairs.n = 0
+        if hop.binds and self.n_hops == 1 and self.n_bound == 1 and self.only == self.stream:
+            pairs.bound = self.members
+            probe.bound = block.row[self.stream]
+        stops = stops and hop.proposed > MANY_PARTNERS * hop.asked
+        if stops:
+            pairs.capacity = min(pairs.capacity, <int64_t>FEW_PARTNERS)
+        done = hop.serve(hop.index, probe, cursor, &pairs)
+        if done < 0:
+            out_of_memory(b"answers", probe.n)
+        hop.proposed += pairs.n
+        hop.kept += pairs.n
+        if pairs.bound != NULL:
+            mark_rows(pairs.bound, pairs.n, self.marks[self.only])
+        else:
+            self._mark_only(hop, block, &pairs)
+        if stops and done == 0:
+            if self.marks[self.only][block.row[self.only][cursor.probe]]:
+                cursor.probe += 1
+                cursor.part = cursor.position = cursor.stop = 0
+                done = cursor.probe == probe.n
+        return done
+
+    cdef void _mark_only(self, Hop *hop, Partials *block, Pairs *pairs) noexcept nogil:
+        """Mark the rows of one stream that new results have."""
+        cdef uint8_t *marks = self.marks[self.only]
+        cdef const int64_t *row = block.row[self.only]
+        cdef int64_t i
+        if row == NULL:
+            mark_rows(pairs.row, pairs.n, marks)
+        else:
+            for i in range(pairs.n):
+                marks[row[pairs.probe[i]]] = 1
+
+    cdef void _drop_marked(self, Hop *hop, Partials *block, Pairs *pairs) noexcept nogil:
+        """Candidates of rows that have been in a result say nothing new."""
+        cdef const uint8_t *marks = self.marks[self.only]
+        cdef const int64_t *row = block.row[self.only]
+        cdef int64_t i, n = 0
+        if row == NULL and hop.stream != self.only:
+            return
+        for i in range(pairs.n):
+            pairs.probe[n] = pairs.probe[i]
+            pairs.row[n] = pairs.row[i]
+            if pairs.time != NULL:
+                pairs.time[n] = pairs.time[i]
+            n += not marks[pairs.row[i] if row == NULL else row[pairs.probe[i]]]
+        pairs.n = n
+
     cdef int _serve_block(
         self, int number, Partials *block, Probe *probe, Cursor *cursor
     ) except -1 nogil:
@@ -583,6 +668,8 @@ cdef class Pipeline(Runner):
         if done < 0:
             out_of_memory(b"answers", probe.n)
         hop.proposed += hop.pairs.n
+        if self.only >= 0:
+            self._drop_marked(hop, block, &hop.pairs)
         if hop.n_voids:
             keep_outside(hop.time, hop.void_start, hop.void_last, hop.n_voids, &hop.pairs)
         if hop.n_filters:
@@ -590,7 +677,9 @@ cdef class Pipeline(Runner):
                 hop.first_filter, hop.first_filter + hop.n_filters, block, &hop.pairs
             )
         hop.kept += hop.pairs.n
-        if hop.pairs.n and number + 1 == self.n_hops:
+        if hop.pairs.n and number + 1 == self.n_hops and self.only >= 0:
+            self._mark_only(hop, block, &hop.pairs)
+        elif hop.pairs.n and number + 1 == self.n_hops:
             self.out.reserve(hop.pairs.n)
             self._emit_bound(block, &hop.pairs)
             memcpy(
@@ -676,6 +765,10 @@ cdef class Pipeline(Runner):
     cdef void _take_results(self, int64_t n) noexcept nogil:
         """The next ``n`` of the output are complete."""
         cdef int s
+        if self.marked:
+            for s in range(MOST_STREAMS):
+                if self.marks[s] != NULL:
+                    mark_rows(self.out.column[s] + self.out.used, n, self.marks[s])
         if self.numbered:
             for s in range(MOST_STREAMS):
                 if self.numbers[s].data != NULL:
