@@ -338,3 +338,14 @@ def test_hosts_of_others_do_not_know_whether_rows_have_partners() -> None:
     query = wj.join(A, B, on=ON, how="left")
     with pytest.raises(wj.QueryError, match="which hosts that share the rows do not know"):
         wj.arrow.place(query, {"a": schema, "b": schema}, hosts=2, strategy="single")
+
+
+@pytest.mark.parametrize("how", ["left", "full", "semi", "anti"])
+def test_tables_in_stretches_have_the_same_rows_without_partners(how: Any) -> None:
+    query = wj.join(A, B, on=ON, how=how)
+    times = np.arange(400)
+    tables = {"a": {"t": times, "k": times % 7}, "b": {"t": times, "k": times % 50}}
+    wj.testing.assert_same_results(query.stream(tables), query.run(tables))
+    wj.testing.assert_same_results(
+        query.iterate({n: [t] for n, t in tables.items()}), query.run(tables)
+    )
