@@ -1,5 +1,7 @@
 """Aligned tuple routing: one stream is master, every other stream follows its segments.
 
+Gu, Yu, Wang 2007, "Adaptive Load Diffusion for Multiway Windowed Stream Joins", section 3.
+
 The work is cut into **tasks**.  A task is a box: one host and, per stream, a time range.  The boxes
 are chosen so that every combination inside the windows lies in exactly one of them:
 
@@ -97,7 +99,7 @@ class ATR(AdaptiveRouter):
     # -- the choice of master and of segment length --------------------------------------------
 
     def overhead(self, master: int) -> float:
-        """Equation 2: extra rows per time unit with that master."""
+        """Extra rows per time unit with that master: Gu, Yu, Wang 2007, eq. 2."""
         extra = sum(
             (self.windows[i] + self.windows[master]) * self.profiles[i].rate
             for i in self._others(master)

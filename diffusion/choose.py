@@ -149,7 +149,7 @@ class _Model:
         return Estimate("groups", {}, min(kept, 1.0), total, 0.0, parallel)
 
     def atr(self) -> Estimate:
-        """Equation 2: a row of another stream goes to ``1 + (W_i + W_M) / T`` hosts.
+        """A row of another stream goes to ``1 + (W_i + W_M) / T`` hosts: Gu, Yu, Wang 2007, eq. 2.
 
         A master's segment is one host's work.  Where the input needs k hosts, the work that comes
         in a time ``T`` takes that host ``k T``: long segments replicate less and answer later.
@@ -171,7 +171,7 @@ class _Model:
         return _best(options)
 
     def ctr(self) -> Estimate:
-        """Equation 3, with ``|V| = 1 + ln(1 + m)`` hosts for m correlated segments.
+        """Gu, Yu, Wang 2007, eq. 3, with ``|V| = 1 + ln(1 + m)`` hosts for m correlated segments.
 
         A cover prefers hosts that hold much, so work stays on a part of the cluster however large
         it is; and what waits at one hop waits again at the next, so in overload every hop passes

@@ -1,5 +1,9 @@
 """Coordinated tuple routing: one hop per stream, each to the fewest hosts that hold what is needed.
 
+Gu, Yu, Wang 2007, "Adaptive Load Diffusion for Multiway Windowed Stream Joins", section 4; the
+path is a weighted minimum set cover per hop (section 4.1), and where the paper annotates a path so
+that no pair is computed twice (section 4, step 3), a hop here has *voids*.
+
 A segment is stored where the first hop of its cheapest path goes, but for hosts whose load is more
 than ``crowded`` times the mean, and on the least loaded hosts up to ``copies``, so that state keeps
 spreading.  A border takes two passes: all its segments are
@@ -77,7 +81,7 @@ class CTR(AdaptiveRouter):
         self.copies, self.warm_up_copies, self.max_orders = copies, warm_up_copies, max_orders
         self.table = RouteTable(self.windows, self.book.size)
         self._first_border = NEVER
-        self._cost = 0.0  # equation 3, summed over all paths
+        self._cost = 0.0  # Gu, Yu, Wang 2007, eq. 3, summed over all paths
         self._nanoseconds = 0
         self._set_orders()
         self._weigh()

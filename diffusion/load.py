@@ -1,5 +1,6 @@
-"""How loaded is a host: equation 1, with the work that is assigned but not yet reported.
+"""How loaded is a host, with the work that is assigned but not yet reported.
 
+Gu, Yu, Wang 2007, "Adaptive Load Diffusion for Multiway Windowed Stream Joins", eq. 1:
 ``w = w_cpu * phi_cpu + w_memory * phi_memory + w_network * phi_network`` with ``phi = usage /
 capacity``.  Work assigned since is added to the usage that a host reported last, so that segments
 routed between two reports do not all land on one host.  Amounts of work are integers: their sums do

@@ -1,4 +1,4 @@
-"""What hosts were measured to do: the terms of equation 1, as shares of the time there was.
+"""What hosts were measured to do, as shares of the time there was: Gu, Yu, Wang 2007, eq. 1.
 
 A host's processor is used as much as it is busy: seconds at work per second that passed, waiting
 for a processor included, as a host that has to wait has that much less of one.  How long it is busy

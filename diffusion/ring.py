@@ -1,5 +1,8 @@
 """PSP, the pipelined state-slicing ring: hosts, the links between them, and rows in flight.
 
+Wang, Rundensteiner, "Scalable Stream Join Processing with Expensive Predicates: Workload
+Distribution and Adaptation by Time-Slicing".
+
 This file wires the state machines of ``ring_host`` to first-in-first-out links and bounds how many
 blocks are under way.  Who delivers a message when is the caller's business: threads, sockets, a
 simulator, or a test that tries every interleaving.

@@ -35,3 +35,19 @@ def test_every_page_is_listed() -> None:
     index = (ROOT / "docs" / "index.md").read_text()
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
     assert {name for name in pages if f"]({name})" not in index} == set()
+
+
+def test_there_are_few_words_to_learn_and_each_is_used() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    words = re.findall(r"^\| ([\w ]+) \| (?!means|---)", page.split("## Words")[1], re.MULTILINE)
+    glossary = words[: words.index("slot") + 1]
+    assert len(glossary) <= 30
+    assert len(set(glossary)) == len(glossary)
+    code = "".join(
+        path.read_text()
+        for room in ("kernels", "diffusion", "pyx", "bindings")
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in {".py", ".pyx", ".h"}
+    )
+    unused = [word for word in glossary if not re.search(rf"\b{word.replace(' ', '.')}", code)]
+    assert unused == []
