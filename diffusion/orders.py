@@ -57,7 +57,7 @@ def candidate_orders(profiles: Sequence[StreamProfile], start: int, *, at_most: 
 def search_space(
     profiles: Sequence[StreamProfile], *, at_most: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Candidate orders of all streams, padded with -1, and the factors of eq. 3 (Gu et al. 2007)."""
+    """Candidate orders of all streams, padded with -1; the factors of eq. 3 (Gu et al. 2007)."""
     n = len(profiles)
     candidates = [candidate_orders(profiles, start, at_most=at_most) for start in range(n)]
     most = max(len(orders) for orders in candidates)
