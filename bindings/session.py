@@ -556,7 +556,7 @@ class Session(Door):
     def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
         """Join rows of one stream; ``told``: what is to be said of late ones has been said."""
         assert self._live is not None
-        if self._memory is not None:
+        if self._memory is not None and not self._memory.is_easy(table.num_rows):
             return self._push_within(self._memory, [(number, table)], told)
         entrance = self._entrances.get(self.query.names[number])
         if entrance is not None and not told:

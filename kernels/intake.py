@@ -198,9 +198,9 @@ class Intake(ABC):
         extent = self.windows[stream].extent
         extent.head = extent.tail = row
 
-    def exporter(self, stream: int) -> Exporter:
-        """What gives rows of a stream by arrival number."""
-        return Exporter(self.windows[stream], self._spaces)
+    def exporter(self, stream: int, keys: dict[int, I64] | None = None) -> Exporter:
+        """What gives rows of a stream by arrival number; see there for ``keys``."""
+        return Exporter(self.windows[stream], self._spaces, keys)
 
     @abstractmethod
     def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from windjoin.kernels.records import ABSENT
+from windjoin.kernels.side import Codes
 from windjoin.kernels.spec import I64, ArrayColumn, BytesColumn, Rows, SetColumn, WideSpec
 from windjoin.kernels.window import LONG_AGO, Window
 from windjoin.pyx.encoding.keys import BytesSpace, KeySpace
@@ -21,12 +22,14 @@ VALUES = {"float32": np.float32, "float64": np.float64, "uint8": np.uint8}
 
 
 class Exporter:
-    """Gives rows of one window; what it needs of key spaces it looks up once."""
+    """Gives rows of one window; what it needs of key spaces it looks up once.
 
-    def __init__(self, window: Window, spaces: Spaces) -> None:
+    keys: where that is kept, by space; for several exporters, as long as no code changes
+    """
+
+    def __init__(self, window: Window, spaces: Spaces, keys: dict[int, I64] | None = None) -> None:
         self._window, self._spaces = window, spaces
-        self._keys: dict[int, I64] = {}
-        self._hashes: dict[int, I64] = {}
+        self._keys: dict[int, I64] = {} if keys is None else keys
 
     def rows(self, numbers: I64) -> Rows:
         """Rows by arrival number; those that match nothing have no values that count."""
@@ -48,24 +51,25 @@ class Exporter:
         """Times of rows."""
         return self._window.times(numbers)
 
-    def hashes(self, key: int, numbers: I64) -> I64:
-        """Of a key of rows, integers that are equal where the keys are."""
-        codes = self._window.stored_codes(key, numbers)
-        space = self._window.spec.spaces[key]
-        if space not in self._hashes:
-            keys = self._spaces[space].keys()
-            self._hashes[space] = keys if len(keys) else np.zeros(1, np.int64)
-        found: I64 = self._hashes[space][codes]
-        return found
+    def codes(self, key: int, numbers: I64) -> Codes:
+        """Codes of a key of rows."""
+        return self._window.stored_codes(key, numbers)
+
+    def hashes(self, key: int) -> I64:
+        """By code of a key, integers that are equal where the keys are."""
+        return self._by_code(self._window.spec.spaces[key])
+
+    def _by_code(self, number: int) -> I64:
+        if number not in self._keys:
+            keys = self._spaces[number].keys()
+            self._keys[number] = keys if len(keys) else np.zeros(1, np.int64)
+        return self._keys[number]
 
     def _values(self, number: int, codes: Any) -> I64 | BytesColumn:
         space = self._spaces[number]
         if isinstance(space, BytesSpace):
             return BytesColumn(*space.take(codes))
-        if number not in self._keys:
-            keys = space.keys()
-            self._keys[number] = keys if len(keys) else np.zeros(1, np.int64)
-        found: I64 = self._keys[number][codes]  # -1: the last one, which does not count
+        found: I64 = self._by_code(number)[codes]  # -1: the last one, which does not count
         return found
 
     def _wide(self, wide: WideSpec, start: I64, length: Any) -> SetColumn | ArrayColumn:

@@ -41,6 +41,7 @@ LOAD_SHARE = 8  # of the limit, at most, for rows that are cleaned up at a time
 ROW_BYTES = 64  # that a row takes while it is cleaned up, and more for its columns
 ROUNDS = 3  # of spilling, until the rest fits
 CHECK_EVERY = 1024  # rows, less often than which nobody looks how much memory is taken
+EASY_ROWS = 8192  # of a push; more are joined in stretches
 EASY = 1 << 13  # bytes of the limit for each of them
 PACE = 8  # rows that are cleaned up for each row that comes
 FEWER = 0.75  # of the rows there were, so that it pays to give room back
@@ -91,9 +92,11 @@ class Keeper:
         self._counted = Counted(asked.groups)
         self._random = np.random.default_rng(0)
         self.done = Spilled()
+        self._keys: dict[int, I64] = {}  # by space and code, while no code changes
+        self._by_code: I64 | None = None  # groups
         self.token = uuid.uuid4().hex[:12]  # in names of files that are this session's
         self._often = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
-        self._bytes = self._since = 0
+        self._bytes = self._since = self._rows_seen = 0
         self._mapped = self.limit // COLD_SHARE
         self._rows_then = 2**62  # rows when room was last given back
         if on_full == "spill":
@@ -152,7 +155,22 @@ class Keeper:
 
     def _look(self) -> int:
         self._bytes, self._since = self._session.state_bytes, 0
+        self._rows_seen = sum(map(len, self._live.windows))
         return self._bytes
+
+    def is_easy(self, coming: int) -> bool:
+        """Whether some rows may come as if there were no bound: nothing is on disk, or near it."""
+        if self.epoch or coming > EASY_ROWS or self._since + coming >= self._soon():
+            return False
+        self._since += coming
+        return True
+
+    def _soon(self) -> int:
+        """Rows until somebody should look again."""
+        if 2 * self._bytes > self.limit or not self._bytes:
+            return self._often
+        each = self._bytes // max(self._rows_seen, 1) + 1
+        return max(self._often, (self.limit - self._bytes) // (4 * each))
 
     def make_room(self, coming: int) -> None:
         """Let rows go to disk until what is left fits, and some that are about to come."""
@@ -192,6 +210,7 @@ class Keeper:
         self._look()
 
     def _spill(self, rows: int) -> None:
+        self._look_up_anew()
         choice = self._choose(rows)
         if not any(len(going) for going in choice.going):
             return
@@ -213,6 +232,7 @@ class Keeper:
         for window in self._live.windows:  # rows before it may come, of no use but to those on disk
             window.extent.horizon = min(window.extent.horizon, window.extent.hold)
         self.close_entrances()
+        self._look_up_anew()
         release()
         self.done.spills += 1
         self.done.rows += generation.rows
@@ -235,10 +255,18 @@ class Keeper:
         """Partition groups of rows, by their numbers in the window."""
         if self._key is None:
             return np.zeros(len(rows), np.int64)
-        hashes = self._live.exporter(stream).hashes(self._key[stream], rows).view(np.uint64)
-        mixed = (hashes ^ (hashes >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-        found: I64 = ((mixed >> np.uint64(33)) % np.uint64(self._asked.groups)).astype(np.int64)
+        exporter, key = self._live.exporter(stream, self._keys), self._key[stream]
+        if self._by_code is None:
+            hashes = exporter.hashes(key).view(np.uint64)
+            mixed = (hashes ^ (hashes >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+            groups = (mixed >> np.uint64(33)) % np.uint64(self._asked.groups)
+            self._by_code = groups.astype(np.int64)
+        found: I64 = self._by_code[exporter.codes(key, rows)]
         return found
+
+    def _look_up_anew(self) -> None:
+        """Codes of keys may have changed."""
+        self._keys, self._by_code = {}, None
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -256,7 +284,7 @@ class Keeper:
         chosen = [
             (rows, self.arrivals(k, rows), self.groups_of(k, rows)) for k, rows in enumerate(going)
         ]
-        exporters = [self._live.exporter(k) for k in range(len(going))]
+        exporters = [self._live.exporter(k, self._keys) for k in range(len(going))]
         path = self._folder.file()
         try:
             writer = UnitWriter(path, "generation", {"left": left})
@@ -320,7 +348,9 @@ class Keeper:
     def _begin(self, high: int, after: int) -> None:
         """Begin a clean-up of results before ``high``; INT64_MAX: of all that rows owe by now."""
         low = self.clean_until
+        self._look_up_anew()
         resident = self._resident(low, high)
+        self._look_up_anew()
         everything = [*self.generations, *([] if resident is None else [resident])]
         parts = []
         for number, spec in enumerate(self.spec.streams):
@@ -362,7 +392,7 @@ class Keeper:
         chosen = [
             (rows, self.arrivals(k, rows), self.groups_of(k, rows)) for k, rows in enumerate(going)
         ]
-        exporters = [self._live.exporter(k) for k in range(len(going))]
+        exporters = [self._live.exporter(k, self._keys) for k in range(len(going))]
         writer = UnitWriter(None, "generation", {"left": RESIDENT})
         write_generation(writer, self.spec.streams, exporters, chosen)
         return read_generation(Unit.of(writer.close()), RESIDENT, self.spec.streams)

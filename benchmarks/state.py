@@ -1,0 +1,166 @@
+"""Bounded memory, spilling, clean-up and snapshots: ratios within one process.
+
+``python -m benchmarks.state`` prints a table; ``--rows`` sets how many rows there are.  Everything
+goes through public calls; CPU time is of the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import platform
+import shutil
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import windjoin as wj
+
+PUSH = 1024
+
+
+def three_way(rows: int, payload: int = 0) -> tuple[Any, dict[str, pa.Table]]:
+    """Three streams with one key, a window of all rows, results about as many as rows."""
+    named = [wj.stream(name, time="t", window=10 * rows) for name in "abc"]
+    query = wj.join(*named, on=[x["k"] == y["k"] for x, y in pairwise(named)])
+    tables = {}
+    for seed, name in enumerate("abc"):
+        random = np.random.default_rng(seed)
+        columns: dict[str, Any] = {"t": np.arange(rows), "k": random.integers(0, rows, rows)}
+        if payload:
+            columns["p"] = pa.array([random.bytes(payload)] * rows, pa.binary(payload))
+        tables[name] = pa.table(columns)
+    return query, tables
+
+
+def pushed(session: Any, tables: dict[str, pa.Table]) -> tuple[int, float, float]:
+    """Results of all rows, CPU seconds, and the most memory in megabytes."""
+    gc.collect()
+    began, found, most = time.process_time(), 0, 0
+    for start in range(0, tables["a"].num_rows, PUSH):
+        for name, table in tables.items():
+            found += session.push(name, table.slice(start, PUSH)).num_rows
+        if start % (64 * PUSH) == 0:
+            most = max(most, rss())
+    found += session.close().num_rows
+    return found, time.process_time() - began, max(most, rss())
+
+
+def rss() -> float:
+    """Megabytes that are this process's own, without mapped files."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) / 1000
+    return 0.0
+
+
+def opened(query: Any, tables: dict[str, pa.Table], **options: Any) -> Any:
+    return query.open({name: table.schema for name, table in tables.items()}, **options)
+
+
+def best(of: int, run: Any) -> Any:
+    return min((run() for _ in range(of)), key=lambda found: found[1])
+
+
+def bounded(rows: int) -> dict[str, Any]:
+    """``memory=`` that is never reached; state of 8 times the limit; payload of 20 times."""
+    query, tables = three_way(rows)
+    whole = best(2, lambda: pushed(opened(query, tables), tables))
+    never = best(2, lambda: pushed(opened(query, tables, memory="64GB"), tables))
+    session = opened(query, tables)
+    for name, table in tables.items():
+        session.push(name, table)
+    state = session.state_bytes
+    session.abandon()
+    limit = state // 8
+    base = rss()
+    spilling = opened(query, tables, memory=limit)
+    spilled = pushed(spilling, tables)
+    assert spilled[0] == whole[0] == never[0]
+    query, tables = three_way(rows // 8, payload=4096)
+    wide = pushed(opened(query, tables), tables)
+    keys = opened(query, tables, memory=max(sum(t.nbytes for t in tables.values()) // 20, 1))
+    cold = pushed(keys, tables)
+    assert cold[0] == wide[0]
+    return {
+        "CPU with memory= never reached over without": never[1] / whole[1],
+        "throughput with state 8x the limit over in memory": whole[1] / spilled[1],
+        "spills": spilling.metrics["memory"]["spills"],
+        "clean-up share of results": spilling.metrics["memory"]["results_cleaned_up"] / whole[0],
+        "clean-up results per second over the batch join's": cleaned(three_way(rows), spilling),
+        "anonymous memory beyond the start over the limit": (spilled[2] - base) * 1e6 / limit,
+        "throughput with payload 20x the limit over in memory": wide[1] / cold[1],
+        "spills of rows then": keys.metrics["memory"]["spills"],
+    }
+
+
+def cleaned(case: tuple[Any, dict[str, pa.Table]], session: Any) -> float:
+    query, tables = case
+    began = time.perf_counter()
+    results = query.run(tables, threads=1).num_rows
+    batch = results / (time.perf_counter() - began)
+    done = session.metrics["memory"]
+    return done["results_cleaned_up"] / max(done["clean_up_seconds"], 1e-9) / batch
+
+
+def saved(rows: int) -> dict[str, Any]:
+    """Save, save after 1 % of change, restore."""
+    a, b = (wj.stream(name, time="t", window=10 * rows) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    at = np.arange(rows)
+    columns = {"t": at, "k": at * 7919 % rows, "x": at * 0.5, "y": at, "z": at}
+    table = pa.table(columns)
+    folder = Path(tempfile.mkdtemp())
+    try:
+        session = query.open({"a": table.schema, "b": table.schema})
+        session.push("a", table)
+        began = time.perf_counter()
+        session.save(folder)
+        whole = time.perf_counter() - began
+        more = table.slice(0, rows // 100).set_column(0, "t", [at[: rows // 100] + rows])
+        session.push("a", more)
+        began = time.perf_counter()
+        session.save(folder)
+        change = time.perf_counter() - began
+        sizes = sorted(file.stat().st_size for file in folder.glob("rows-*"))
+        session.abandon()
+        del session
+        began = time.perf_counter()
+        again = wj.restore(query, folder)
+        first = again.push("b", table.slice(0, 1)).num_rows
+        restore = time.perf_counter() - began
+        assert first >= 1
+        again.abandon()
+    finally:
+        shutil.rmtree(folder)
+    return {
+        "rows": rows,
+        "save, GB of rows (40 bytes) per second": 40 * rows / whole / 1e9,
+        "save, GB of the file per second": sizes[-1] / whole / 1e9,
+        "incremental bytes after 1 % over the whole": sizes[0] / sizes[-1],
+        "incremental seconds over the whole": change / whole,
+        "restore until the first push is answered, s": restore,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=300_000, help="of each stream, bounded")
+    parser.add_argument("--saved", type=int, default=10_000_000, help="of a snapshot")
+    parser.add_argument("--output", type=Path)
+    given = parser.parse_args()
+    found = {"machine": platform.processor() or platform.machine(), "windjoin": wj.__version__,
+             "pyarrow": pa.__version__, **bounded(given.rows), **saved(given.saved)}  # fmt: skip
+    for name, value in found.items():
+        print(f"{name:60} {value if isinstance(value, (str, int)) else f'{value:.3g}'}")
+    if given.output is not None:
+        given.output.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
