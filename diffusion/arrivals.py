@@ -10,6 +10,7 @@ from windjoin.diffusion.scenario import Scenario
 from windjoin.diffusion.simulator_core import F64
 
 BURST_SLOT_S = 2.0  # a stream keeps its pace for so long
+ALTERNATE_S = 10.0  # as long a stream that alternates stays high or low
 BURST_SHARE = 0.25  # share of the slots that are bursts
 
 
@@ -81,6 +82,10 @@ def _stream(scenario: Scenario, stream: int, size: int) -> tuple[F64, F64]:
     burst = scenario.streams[stream].burst
     high = rng.random(starts.size) < BURST_SHARE
     pace = np.where(high, 1 + burst * (1 / BURST_SHARE - 1), 1 - burst)
+    alternate = scenario.streams[stream].alternate
+    if alternate is not None:
+        turn = (starts // ALTERNATE_S).astype(np.int64) + int(rng.integers(2))
+        pace = np.where(turn % 2 == 0, 1 + alternate, 1 - alternate) / 2
     counts = rng.poisson(rate_at(scenario, stream, starts) * lengths * pace)
     slot = np.repeat(np.arange(starts.size), counts)
     times = np.sort(starts[slot] + rng.random(slot.size) * lengths[slot]) * 1000.0

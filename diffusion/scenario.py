@@ -20,13 +20,18 @@ class ScenarioError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
-    """One stream: Poisson arrivals; with ``burst`` 1 all rows come in a quarter of the time."""
+    """One stream: Poisson arrivals; with ``burst`` 1 all rows come in a quarter of the time.
+
+    ``alternate``: instead the rate goes to and fro between (1 + alternate) / 2 and
+    (1 - alternate) / 2 of ``rate``, as bursts were published.
+    """
 
     name: str
     rate: float  # rows per second
     window_s: float
     burst: float = 0.0
     row_bytes: int = 100
+    alternate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,8 @@ class Scenario:
     changes: tuple[Change, ...] = ()
     in_flight: int = 0  # ring: blocks under way; 0: two per host, which keeps all of them busy
     relocation: str = "aggressive"  # ring
+    adapt_length: bool = True  # atr, ctr: whether segments follow the throughput
+    order: str = "master"  # atr: what is probed first; as published: by "selectivity"
     smoothing: bool = True  # ring: slices even by rows, not only by age
     copies: int = 2  # ctr
     hot_key: float | None = None  # groups: share of rows with the most frequent key; None: no key
@@ -196,6 +203,8 @@ def _check(s: Scenario) -> None:
         _positive(f"streams[{at}]", spec, "rate", "window_s", "row_bytes")
         if not 0 <= spec.burst <= 1:
             raise ScenarioError(f"streams[{at}].burst is {spec.burst}; it must be in 0..1")
+        if spec.alternate is not None and not 0 <= spec.alternate <= 1:
+            raise ScenarioError(f"streams[{at}].alternate is {spec.alternate}; it must be in 0..1")
     for at, host in enumerate(s.hosts):
         _positive(f"hosts[{at}]", host, "count", "cpu", "network", "memory_mb")
     if not s.hosts:
@@ -215,6 +224,8 @@ def _check_choices(s: Scenario, names: Sequence[str]) -> None:
         raise ScenarioError(f"there is no strategy {unknown[0]!r}; there are {there_are}")
     if s.relocation not in ("aggressive", "passive"):
         raise ScenarioError(f"relocation is {s.relocation!r}; it must be 'aggressive' or 'passive'")
+    if s.order not in ("master", "selectivity"):
+        raise ScenarioError(f"order is {s.order!r}; it must be 'master' or 'selectivity'")
     if s.selectivity is not None and s.matches is not None:
         raise ScenarioError("give selectivity or matches, not both")
     if s.selectivity is not None and not 0 <= s.selectivity <= 1:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from windjoin.diffusion import simulator_core as core
+from windjoin.diffusion.adaptive import AdaptiveRouter
 from windjoin.diffusion.arrivals import arrivals_of, rate_at, visits_per_batch
 from windjoin.diffusion.choose import Statistics
 from windjoin.diffusion.flows import FlowMaker
@@ -139,9 +140,14 @@ class Simulation:
             options["copies"] = scenario.copies
         if self.strategy == "psp":
             options["relocation"] = scenario.relocation
+        if self.strategy.startswith("atr"):
+            options["order"] = scenario.order
         length = round(scenario.segment_s * 1000)
         build = PSP if self.strategy == PSP.name else strategy_named(self.strategy)
-        return build(profiles, hosts, segment_length=length, **options)
+        router = build(profiles, hosts, segment_length=length, **options)
+        if isinstance(router, AdaptiveRouter):
+            router.fixed_length = not scenario.adapt_length
+        return router
 
     def _host(self, number: int) -> Host:
         """A host's capacity in rows per millisecond, as one host would process them alone."""

@@ -8,11 +8,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 import windjoin as wj
 from windjoin.diffusion.history import MOST_SAMPLES, History, Latencies
 from windjoin.diffusion.registry import make
 from windjoin.diffusion.segments import StreamProfile
+
+from tests.command import QUERY
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.int64()})
 
@@ -85,3 +89,23 @@ def test_samples_stay_few_and_even_however_long_it_runs(monkeypatch: pytest.Monk
     taken = [sample.seconds for sample in history.samples]
     assert MOST_SAMPLES / 4 < len(taken) <= MOST_SAMPLES
     assert max(np.diff(taken)) <= 64
+
+
+def test_run_watch_draws_the_hosts_and_gives_the_same_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from windjoin.cli.main import main
+
+    rng = np.random.default_rng(2)
+    for name in "ab":
+        rows = {"t": rng.integers(0, 900, 500), "k": rng.integers(0, 9, 500)}
+        pa.csv.write_csv(pa.table(rows), tmp_path / f"{name}.csv")
+    (tmp_path / "query.toml").write_text(QUERY)
+    plain, watched = tmp_path / "plain.parquet", tmp_path / "watched.parquet"
+    assert main(["run", str(tmp_path / "query.toml"), "--output", str(plain)]) == 0
+    options = ["--watch", "--hosts", "3", "--strategy", "atr", "--output", str(watched)]
+    assert main(["run", str(tmp_path / "query.toml"), *options]) == 0
+    told = capsys.readouterr().out
+    assert "strategy: atr, 3 hosts" in told
+    one, other = (pa.parquet.read_table(path).to_pylist() for path in (plain, watched))
+    assert sorted(map(repr, one)) == sorted(map(repr, other)) != []

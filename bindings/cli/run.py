@@ -12,6 +12,7 @@ import pyarrow as pa
 from windjoin.cli.files import check_output, write_table
 from windjoin.cli.queryfile import QueryFile, read_query_file
 from windjoin.cli.text import first_rows, metrics_text, pace
+from windjoin.cli.watch import watched
 from windjoin.inputs import as_table
 from windjoin.query import Query
 
@@ -26,6 +27,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--memory", help='join within so much memory, such as "2GB"')
     parser.add_argument("--spill", type=Path, help="the folder for what does not fit into it")
     parser.add_argument("--rows", type=whole, default=ROWS_SHOWN, help="result rows to show")
+    parser.add_argument(
+        "--watch", action="store_true", help="join row by row on hosts, and draw how it goes"
+    )
+    parser.add_argument("--hosts", type=whole, default=2, help="of --watch; 2 if not given")
+    parser.add_argument("--strategy", default="auto", help="of --watch; auto if not given")
     add_run_options(parser)
     parser.set_defaults(run=run)
 
@@ -64,7 +70,14 @@ def run(given: argparse.Namespace) -> int:
         return run_within(described, output, (memory, spill), given)
     tables = read_tables(described)
     threads = given.threads or described.threads
-    results = timed_run(described.query, tables, threads, given.progress, described.ordered)
+    if given.watch:
+        by_time = {
+            stream.name: tables[stream.name].sort_by(stream.time)
+            for stream in described.query.streams
+        }
+        results = watched(described.query, by_time, given.hosts, given.strategy)
+    else:
+        results = timed_run(described.query, tables, threads, given.progress, described.ordered)
     if output is not None:
         write_table(results, output)
         print(f"written to {output}")
