@@ -125,7 +125,7 @@ cdef class Pipeline(Runner):
     cdef Column *numbers  # of rows that results give in place of where they stand, by stream
     cdef bint numbered
     cdef uint8_t **marks  # by stream, a byte of each row: whether it is in a result; NULL: unasked
-    cdef bint marked
+    cdef bint direct  # its one hop asks for one stream, and gives both rows of each pair
     cdef int64_t *members  # rows of that stream in candidates
     cdef int only  # the stream of which nothing but these is wanted; -1: results are
     cdef dict _voids  # by hop, the stretches that its candidates must not lie in
@@ -195,7 +195,7 @@ cdef class Pipeline(Runner):
         cdef uint8_t[::1] view = marks
         self._alive.append(view)
         self.marks[stream] = &view[0] if view.shape[0] else NULL
-        self.marked = True
+        self.numbered = True
         if only:
             self.only = stream
             free(self.members)
@@ -276,6 +276,7 @@ cdef class Pipeline(Runner):
         hop.pairs.capacity = self.block
         hop.pairs.probe = <int32_t *>_room(self.block, 4)
         hop.pairs.row = <int64_t *>_room(self.block, 8)
+        self.direct = hop.binds and self.n_hops == 1 and self.n_bound == 1
         if self.n_hops > 1:
             self._carry_on(self.hops + self.n_hops - 2)
 
@@ -586,7 +587,7 @@ cdef class Pipeline(Runner):
         self.out.reserve(self.block)
         pairs.n = 0
         pairs.row = self.out.column[hop.stream] + self.out.used
-        if hop.binds and self.n_hops == 1 and self.n_bound == 1:
+        if self.direct:
             pairs.bound = self.out.column[self.stream] + self.out.used
             probe.bound = block.row[self.stream]
         done = hop.serve(hop.index, probe, cursor, &pairs)
@@ -609,7 +610,7 @@ cdef class Pipeline(Runner):
         cdef int done
         cdef bint stops = hop.n_codes and hop.asker == NULL and block.row[self.only] != NULL
         pairs.n = 0
-        if hop.binds and self.n_hops == 1 and self.n_bound == 1 and self.only == self.stream:
+        if self.direct and self.only == self.stream:
             pairs.bound = self.members
             probe.bound = block.row[self.stream]
         stops = stops and hop.proposed > MANY_PARTNERS * hop.asked
@@ -765,12 +766,10 @@ cdef class Pipeline(Runner):
     cdef void _take_results(self, int64_t n) noexcept nogil:
         """The next ``n`` of the output are complete."""
         cdef int s
-        if self.marked:
+        if self.numbered:
             for s in range(MOST_STREAMS):
                 if self.marks[s] != NULL:
                     mark_rows(self.out.column[s] + self.out.used, n, self.marks[s])
-        if self.numbered:
-            for s in range(MOST_STREAMS):
                 if self.numbers[s].data != NULL:
                     renumber(&self.numbers[s], n, self.out.column[s] + self.out.used)
         self.out.used += n
