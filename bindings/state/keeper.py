@@ -95,8 +95,9 @@ class Keeper:
         self._keys: dict[int, I64] = {}  # by space and code, while no code changes
         self._by_code: I64 | None = None  # groups
         self.token = uuid.uuid4().hex[:12]  # in names of files that are this session's
-        self._often = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
-        self._bytes = self._since = self._rows_seen = 0
+        self._often: int = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
+        self._bytes: int = 0
+        self._since = self._rows_seen = self._look_at = 0
         self._mapped = self.limit // COLD_SHARE
         self._rows_then = 2**62  # rows when room was last given back
         if on_full == "spill":
@@ -141,8 +142,12 @@ class Keeper:
 
     def look(self) -> None:
         """Now and then: rows may come the short way as long as there is room."""
+        come = sum(counts.rows_in for counts in self._live.counts)
+        if come < self._look_at:
+            return
         if 2 * self._look() > self.limit:
-            self._session._entrances.clear()
+            self.close_entrances()
+        self._look_at = come + self._soon()
 
     def _look_anew(self) -> int:
         """The same with no more room than the rows that are left need."""
@@ -168,9 +173,9 @@ class Keeper:
     def _soon(self) -> int:
         """Rows until somebody should look again."""
         if 2 * self._bytes > self.limit or not self._bytes:
-            return self._often
+            return int(self._often)
         each = self._bytes // max(self._rows_seen, 1) + 1
-        return max(self._often, (self.limit - self._bytes) // (4 * each))
+        return int(max(self._often, (self.limit - self._bytes) // (4 * each)))
 
     def make_room(self, coming: int) -> None:
         """Let rows go to disk until what is left fits, and some that are about to come."""

@@ -105,7 +105,7 @@ def _take_section(
         arrivals = np.arange(first, at)
         there = resident(session._memory, number, arrivals)
         if there is not None and len(there) < batch.num_rows:
-            batch, arrivals = batch.take(pa.array(there)), arrivals[there]
+            batch, arrivals = batch.take(there), arrivals[there]
         if batch.num_rows:
             live.load(number, rows_of(spec, batch), arrivals)
     return came
