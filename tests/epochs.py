@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.packing import pack_epoch
 from windjoin.epochs.planning import job_of
 from windjoin.epochs.probing import probe_epoch
+from windjoin.epochs.static import with_static
 
 SMALL = Limits(
     gather_rows=9, payload_bytes=64, piece_bytes=40, message_bytes=200, block_rows=8,
@@ -37,12 +40,16 @@ class Cluster:
         self.hows: Counter[str] = Counter()
         self.start(slots=1)
 
-    def start(self, *, run: str | None = None, small: bool = False, **options: Any) -> None:
+    def start(
+        self, *, run: str | None = None, small: bool = False, static: Any = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
         """A start of the query, with options of its own."""
         limits = SMALL if small else Limits()
-        self.wire = pickle.dumps(
-            job_of(self.query, self.schemas, self.root, limits=limits, **options)
-        )
+        folder = os.path.join(self.root, "query")
+        job = job_of(self.query, self.schemas, self.root, limits=limits, **options)
+        job = with_static(job, {} if static is None else static)
+        self.wire = pickle.dumps(replace(job, root=folder))
         self.run = run or self.run
 
     @property
@@ -50,7 +57,7 @@ class Cluster:
         return pickle.loads(self.wire)
 
     def epoch(
-        self, epoch: int, rows: Mapping[str, pa.Table], *, router: Any = None,
+        self, epoch: int, rows: Mapping[str, Any], *, router: Any = None,
         until: int | None = None, again: Sequence[int] = (),
     ) -> list[pa.RecordBatch]:  # fmt: skip
         """The results of an epoch; only of the first slots if it is broken off.
@@ -77,11 +84,13 @@ class Cluster:
         self.hows.update(load["how"] for load in loads_of(self.job.log, manifest))
         return found
 
-    def _packed(self, manifest: Manifest, rows: Mapping[str, pa.Table]) -> pa.Table:
+    def _packed(self, manifest: Manifest, rows: Mapping[str, Any]) -> pa.Table:
         packed: list[pa.RecordBatch] = []
         number = 0
         for streams in self._tables(rows):
             table = rows[self.query.names[streams[0]]]
+            if table is None:
+                continue  # it does not grow
             cuts = sorted(self.chance.randint(0, len(table)) for _ in range(2))
             for a, b in zip([0, *cuts], [*cuts, len(table)], strict=True):
                 batches = table.slice(a, b - a).to_batches(max_chunksize=self.chance.randint(1, 40))
@@ -89,7 +98,7 @@ class Cluster:
                 number += 1
         return pa.Table.from_batches(packed, SEGMENTS)
 
-    def _tables(self, rows: Mapping[str, pa.Table]) -> list[list[int]]:
+    def _tables(self, rows: Mapping[str, Any]) -> list[list[int]]:
         found: dict[int, list[int]] = {}
         for stream, name in enumerate(self.query.names):
             found.setdefault(id(rows[name]), []).append(stream)

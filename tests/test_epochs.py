@@ -92,6 +92,10 @@ def test_epochs_give_the_results_of_the_definition(
         *(["groups"] if common_key(bound.spec) else []),
     ]
     given_ = {"lateness": ticks(case, lateness), "small": small}
+    still = draw(st.sampled_from([None, None, None, 0, 1]))
+    if still is not None:
+        given_["static"] = {still: tables[case.names[still]]}
+        ends[still] = ends[still][-1:] * epochs
     given_["warm_bytes"] = draw(st.sampled_from([0, 10**9, 10**9]))
     with tempfile.TemporaryDirectory() as root:
         cluster = Cluster(query, schemas(case), root, seed)
@@ -115,6 +119,8 @@ def test_epochs_give_the_results_of_the_definition(
                     name: tables[name].slice(a, stops[epoch] - a)
                     for name, a, stops in zip(case.names, firsts, ends, strict=True)
                 }
+                if still is not None:
+                    rows[case.names[still]] = None
                 again = draw(st.sets(st.integers(0, 3)))
                 router = draw(st.sampled_from([None, None, anyhow(draw(st.randoms()))]))
                 results = cluster.epoch(

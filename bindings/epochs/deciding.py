@@ -18,7 +18,7 @@ from windjoin.epochs.manifest import (
     with_routes,
 )
 from windjoin.epochs.owning import fewer_or_more
-from windjoin.epochs.routing import Owners, Routes
+from windjoin.epochs.routing import Owners, Routes, Units
 from windjoin.epochs.slotfile import Footer, read_slot
 from windjoin.epochs.storage import Folder
 from windjoin.errors import LogError, QueryError, quoted
@@ -83,9 +83,15 @@ def _decided(job: Job, epoch: int) -> Manifest | None:
 def _first(job: Job, run: str, now: float, slots: int | None) -> Manifest:
     nothing: Marks = (None,) * job.streams
     count = slots or job.slots
-    routes = Routes(job.units, Owners.in_turn(count))
+    every = [Routes(job.units, Owners.in_turn(count))]
+    window: tuple[Entry, ...] = ()
+    known = job.static
+    if known is not None:
+        every.append(Routes(Units(job.windows), Owners.in_turn(1)))
+        window = (Entry(-1, known.folder, 1, 1, known.low, known.high, known.bytes, known.rows),)
     return Manifest(
-        0, run, None, count, 0, (routes,), nothing, nothing, (), job.described(), job.windows,
+        0, run, None, count, 0, tuple(every), _ended(job, nothing), nothing, window,
+        job.described(), job.windows,
         seen=(now,) * job.streams, decided=now, schemas=job.schemas(),
     )  # fmt: skip
 
@@ -205,7 +211,13 @@ def _marks(
         marks.append(_later(parent.watermarks[stream], reached))
         heard = told.get(stream, {}).get("rows", 0) > 0
         seen.append(now if heard or not parent.seen else parent.seen[stream])
-    return tuple(newest), _idle(job, marks, seen, now), tuple(seen)
+    return tuple(newest), _ended(job, _idle(job, marks, seen, now)), tuple(seen)
+
+
+def _ended(job: Job, marks: Marks) -> Marks:
+    """No more rows come of streams that do not grow."""
+    ended = () if job.static is None else job.static.streams
+    return tuple(2**63 - 1 if s in ended else mark for s, mark in enumerate(marks))
 
 
 def _idle(job: Job, marks: list[int | None], seen: list[float], now: float) -> Marks:

@@ -29,6 +29,7 @@ class Job:
     idle: tuple[float | None, ...] = ()  # seconds, by stream
     rejected: str | None = None  # a folder for rows that are not joined
     whole: tuple[Any, ...] = ()  # schemas of the frames, for rejected rows
+    static: Any = None  # rows of streams that do not grow (`windjoin.epochs.static`)
     warm_bytes: int = 256 << 20  # that sessions of one worker may hold; 0: none are kept
 
     @property

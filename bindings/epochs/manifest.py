@@ -36,8 +36,8 @@ class Entry:
 
     @property
     def folder(self) -> str:
-        """Where its files lie."""
-        return epoch_folder(self.epoch, self.run)
+        """Where its files lie; those of streams that do not grow beside the query's log."""
+        return f"../{self.run}" if self.epoch < 0 else epoch_folder(self.epoch, self.run)
 
     @property
     def first(self) -> int:

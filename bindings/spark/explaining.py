@@ -26,17 +26,21 @@ def explain(
     strategy: str = "auto",
     segment: str | int | None = None,
     skew: str = "spread",
+    slots: int | None = None,
+    lateness: Any = 0,
+    log: str | None = None,
 ) -> str:
     """The plan of a join, as text.
 
     With ``frames``: what `join` would do with them and these options.  Without: what the last
     `join` of this query planned, and after its result was used also what was measured.
     Streaming frames, and queries that `stream` or `start` were called with last: the plan, and what
-    the log says; ``hosts`` are its slots.
+    the log says; ``slots``, ``lateness`` and ``log`` are for them.
     """
     if frames is not None and any(getattr(one, "isStreaming", False) for one in frames.values()):
-        options = {"strategy": strategy, "segment": segment}
-        return explain_stream(planned_stream(query, frames, log=None, slots=hosts, **options))
+        options = {"strategy": strategy, "segment": segment, "lateness": lateness}
+        count = hosts if slots is None else slots
+        return explain_stream(planned_stream(query, frames, log=log, slots=count, **options))
     streaming = last_stream(query)
     if frames is None and streaming is not None:
         return explain_stream(streaming)

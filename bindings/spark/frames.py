@@ -19,7 +19,7 @@ Frames = Mapping[str, Any]
 
 
 def checked(query: Query, frames: Frames, *, streaming: bool = False) -> list[Any]:
-    """The frames in the order of the streams: batch ones, or ``streaming`` ones."""
+    """The frames in the order of the streams: batch ones, or some ``streaming`` ones."""
     if not isinstance(frames, Mapping):
         raise QueryError(
             f"frames is a {type(frames).__name__}; give a dictionary with a DataFrame for each"
@@ -37,28 +37,24 @@ def checked(query: Query, frames: Frames, *, streaming: bool = False) -> list[An
                 f"stream {name!r}: {type(frame).__name__} is not a Spark DataFrame;"
                 " spark.createDataFrame makes one of a pandas or Arrow table"
             )
-        if frame.isStreaming != streaming:
-            raise _other_kind(name, streaming)
+        if frame.isStreaming and not streaming:
+            raise InputError(
+                f"stream {name!r} is a streaming DataFrame; join takes batch DataFrames,"
+                " windjoin.spark.stream and start take streaming ones"
+            )
         names = frame.columns
         doubled = sorted({column for column in names if names.count(column) > 1})
         if doubled:
             raise SchemaError(
                 f"stream {name!r} has several columns called {quoted(doubled)}; rename or drop"
             )
+    if streaming and not any(frame.isStreaming for frame in frames.values()):
+        raise InputError(
+            "all frames are batch DataFrames; give a streaming one (spark.readStream), or join"
+            " batch DataFrames with windjoin.spark.join"
+        )
     _check_same(query, frames)
     return [frames[name] for name in query.names]
-
-
-def _other_kind(name: str, streaming: bool) -> InputError:
-    if streaming:
-        return InputError(
-            f"stream {name!r} is a batch DataFrame; give a streaming one (spark.readStream), or"
-            " join batch DataFrames with windjoin.spark.join"
-        )
-    return InputError(
-        f"stream {name!r} is a streaming DataFrame; join takes batch DataFrames,"
-        " windjoin.spark.stream and start take streaming ones"
-    )
 
 
 def _check_same(query: Query, frames: Frames) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from windjoin.arrow.plan import ROW
 from windjoin.epochs.job import Job
 from windjoin.epochs.planning import job_of
+from windjoin.epochs.static import with_static
 from windjoin.epochs.storage import local_path
 from windjoin.query import Query
 from windjoin.spark import envoy as envoy_module
@@ -100,12 +101,23 @@ def planned_stream(
     whole = [schemas[name] for name in query.names] if options.get("rejected") else ()
     count = cores(spark) if slots is None else slots
     job = job_of(query, schemas, log or default_log(spark), slots=count, whole=whole, **options)
+    still = {number: frame for number, frame in enumerate(given) if not frame.isStreaming}
+    job = with_static(job, {n: _rows(job, n, frame) for n, frame in still.items()})
     alike: dict[int, list[int]] = {}
     for number, frame in enumerate(given):
+        if number in still:
+            continue
         alike.setdefault(id(frame), []).append(number)
     groups = tuple(tuple(group) for group in alike.values())
     distinct = tuple(given[group[0]] for group in groups)
     return Streaming(job, spark, distinct, groups, result_type(job.plan.bound, given))
+
+
+def _rows(job: Job, number: int, frame: Any) -> pa.Table:
+    """A batch DataFrame, here."""
+    names = travelling(job, [number])
+    rows: pa.Table = frame.select([column(name) for name in names]).toArrow()
+    return rows
 
 
 def remember(query: Query, planned: Streaming) -> None:

@@ -86,7 +86,23 @@ def test_stream_gives_the_rows_of_a_batch_join(
 
 def test_stream_takes_streaming_frames_only(spark: Any) -> None:
     frames = dict.fromkeys("abc", spark.createDataFrame(table(1, 5)))
-    with pytest.raises(wj.InputError, match=r"stream 'a' is a batch DataFrame; give a streaming"):
+    with pytest.raises(wj.InputError, match="all frames are batch DataFrames; give a streaming"):
         wjs.stream(chain(), frames)
     with pytest.raises(wj.QueryError, match=r"is computed by a streaming query only"):
         here()
+
+
+def test_stream_takes_batch_frames_among_streaming_ones(spark: Any, tmp_path: Path) -> None:
+    query = chain()
+    tables = {name: table(seed, 120, ordered=True) for seed, name in enumerate("abc")}
+    sources = Sources(spark, tmp_path, tables)
+    for epoch in range(3):
+        sources.add(epoch, epoch / 3, (epoch + 1) / 3)
+    given = sources.frames() | {"b": spark.createDataFrame(tables["b"])}
+    log = str(tmp_path / "log")
+    told = wjs.explain(query, given, lateness=400, slots=2, log=log)
+    assert "slots: 2, exchanges: 1" in told
+    assert "no epoch was done yet" in told
+    joined = wjs.stream(query, given, lateness=400, slots=2, log=log)
+    run_all(joined, tmp_path)
+    assert rows_of(spark.read.parquet(str(tmp_path / "out"))) == rows_of(query.run(tables))
