@@ -295,7 +295,7 @@ class PresenceJoin(Intake):
         for part in self._parts:
             part.join.close()
 
-    def load(self, stream: int, rows: Rows) -> None:
+    def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
         """Only a join that is one is saved."""
         raise AssertionError("joins beside each other are not saved")
 
