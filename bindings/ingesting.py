@@ -36,7 +36,7 @@ class Ending:
     names: tuple[str, ...] | None  # of streams, where results are arrival numbers
     gatherer: Gatherer | None  # None: columns are computed, or lie in chunks
     empty: pa.Table
-    tabled: Callable[[list[pa.RecordBatch], int], pa.Table]  # of push number ...
+    tabled: Callable[[list[pa.RecordBatch], int], Any]  # of push number ...
     results: Callable[[list[Any], int], Any]  # of row numbers and scores, the same
     forget: Callable[[], None]  # the payload of rows that have gone
 
@@ -65,7 +65,7 @@ class Ingesting:
     gatherer: Gatherer | None
     names: tuple[str, ...] | None
     empty: pa.Table
-    tabled: Callable[[list[pa.RecordBatch], int], pa.Table]
+    tabled: Callable[[list[pa.RecordBatch], int], Any]
     results: Callable[[list[Any], int], Any]
     forget: Callable[[], None] | None  # None: by pages
     told: Callable[[Any, Any, int], None] | None
@@ -144,9 +144,10 @@ def _test(condition: Typed, schema: pa.Schema) -> Test | None:
     node = condition.node
     if not isinstance(node, Comparison):
         return None
-    (value, other), operator = condition.parts, node.operator
+    value, other = condition.parts
+    operator: str = node.operator
     if isinstance(value.node, Constant):
-        value, other, operator = other, value, MIRRORED[operator]
+        value, other, operator = other, value, MIRRORED[node.operator]
     if not isinstance(value.node, Column) or not isinstance(other.node, Constant):
         return None
     column = number_column(value.node.name, schema)
