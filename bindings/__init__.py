@@ -16,6 +16,7 @@ from windjoin.errors import (
     QueryError,
     SchemaError,
     SessionError,
+    SheddingWarning,
     StateError,
     WindjoinError,
 )
@@ -25,6 +26,7 @@ from windjoin.memory import Memory
 from windjoin.methods import coalesce, greatest, least
 from windjoin.planner import Plan, plan
 from windjoin.query import Query, join
+from windjoin.shedding import Shedding
 from windjoin.similarity import (
     containment,
     cosine,
@@ -66,6 +68,8 @@ __all__ = [
     "SchemaError",
     "Session",
     "SessionError",
+    "Shedding",
+    "SheddingWarning",
     "Site",
     "StateError",
     "Stream",

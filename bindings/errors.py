@@ -78,6 +78,10 @@ class HeldBackWarning(UserWarning):
     """A stream holds far more than its window, as another one is behind."""
 
 
+class SheddingWarning(UserWarning):
+    """A session sheds load: for the first time, results are left out."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn about the line of the program that called windjoin, however deep inside this is."""
     level, frame = 1, sys._getframe()

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from windjoin.memory import OnFull
     from windjoin.progress import ProgressOption
     from windjoin.session import Session
+    from windjoin.shedding import Shedding
     from windjoin.tuning import Tuning
 
 Closed = Literal["both", "right"]
@@ -201,6 +202,7 @@ class Query:
         memory: Any = None,
         spill: Any = None,
         on_full: OnFull = "spill",
+        shed: Shedding | None = None,
     ) -> Session:
         """A continuous join: push rows as they come, get the results they complete.
 
@@ -222,6 +224,7 @@ class Query:
         ``memory``: a bound on what is held, such as "2GB", or a `Memory`.  What does not fit goes
         to files in the folder ``spill``, and the results that it owes come later, from pushes,
         `Session.clean_up` or `Session.close`; with ``on_full="error"`` pushes are refused then.
+        ``shed``: a `Shedding` that says how much work there may be; what is more is left out.
         """
         from windjoin.session import Options, Session
 
@@ -242,7 +245,11 @@ class Query:
             spill=spill,
             on_full=on_full,
         )
-        return Session(self, schemas, options)
+        if shed is None:
+            return Session(self, schemas, options)
+        from windjoin.shedding_session import SheddingSession
+
+        return SheddingSession(self, schemas, options, shed)
 
     def iterate(
         self,

@@ -21,7 +21,7 @@ from windjoin.held import NOTHING, Held
 from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors, own_error
-from windjoin.kernels.intake import Intake, Judged
+from windjoin.kernels.intake import Intake, Judged, Silencing
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.outer import Left
 from windjoin.kernels.spec import I64, Bools, JoinSpec
@@ -159,7 +159,7 @@ class Session(Door):
             bound = bound.without_scores()
         asked = self._options
         lateness = length_ticks("lateness", bound.clock, asked.lateness, bound.integer_times)
-        kept = bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
+        kept = self._wanted(bound)
         bound.require(kept)
         self._bound = bound
         self._payloads = [
@@ -177,11 +177,7 @@ class Session(Door):
             silence = limits, asked.clock
 
         def join_of(bound: BoundQuery, spec: JoinSpec, silence: Any = None) -> Intake:
-            hosts = asked_hosts(bound, asked)
-            if hosts is None:
-                return LiveJoin(spec, lateness, silence=silence)
-            options = {"lateness": lateness, "ordered": asked.ordered, "silence": silence}
-            return ClusterJoin(spec, hosts, **options)
+            return self._join(bound, spec, lateness, silence)
 
         with as_own_errors():
             if self.query.sides.combined(len(self.query.streams)):
@@ -217,6 +213,20 @@ class Session(Door):
 
         self._live.on_care = look
         keeper.look()
+
+    def _wanted(self, bound: BoundQuery) -> list[list[str]]:
+        """For every stream, the columns that are kept as long as its rows."""
+        return bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
+
+    def _join(
+        self, bound: BoundQuery, spec: JoinSpec, lateness: int, silence: Silencing | None
+    ) -> Intake:
+        """What takes the rows."""
+        hosts = asked_hosts(bound, self._options)
+        if hosts is None:
+            return LiveJoin(spec, lateness, silence=silence)
+        options = {"lateness": lateness, "ordered": self._options.ordered, "silence": silence}
+        return ClusterJoin(spec, hosts, **options)
 
     def _open_entrances(self, bound: BoundQuery, live: Intake, kept: bool) -> None:
         """A short way for streams whose rows the kernels take as they lie in memory.

@@ -52,6 +52,7 @@ class Access(ABC):
     cost: float  # nanoseconds per partial result, as estimated
 
     name: ClassVar[str]
+    looks_at_rows: ClassVar[bool] = False  # all between bounds of time, whatever it proposes
 
     @classmethod
     @abstractmethod

@@ -29,6 +29,7 @@ class Calls(Access):
     predicate: Function
 
     name: ClassVar[str] = "scan by function"
+    looks_at_rows: ClassVar[bool] = True
 
     @classmethod
     def options(cls, situation: Situation) -> Iterable[Calls]:

@@ -22,6 +22,7 @@ from windjoin.kernels.spec import (
     Predicate,
     Similarity,
 )
+from windjoin.pyx.base.index import Index
 from windjoin.pyx.probing.pipeline import Pipeline
 
 BLOCK_ROWS = (
@@ -34,20 +35,23 @@ def pipeline(
     order: Order,
     sides: Sequence[Side],
     numbers: Sequence[I64 | None] | None = None,
+    limited: Callable[[Step, Side, Index], Index] | None = None,
 ) -> Pipeline:
     """The compiled hops of ``order`` over ``sides`` and their indexes.
 
     numbers: as users count the rows of each stream, where that is not as the sides do
+    limited: what is asked in place of the index of a step
     """
     start = sides[order.start]
     made = Pipeline(order.start, start.time_view, start.spec.window, BLOCK_ROWS)
     made.on_raised = Look(spec, sides, numbers or [None] * len(sides))
     for step in order.steps:
         side = sides[step.stream]
+        index = side.indexes[step.access.identity]
         made.add_hop(
             step.stream,
             side.spec.window,
-            side.indexes[step.access.identity],
+            index if limited is None else limited(step, side, index),
             filters=step_filters(step, sides),
             **step.access.ask(sides),
         )

@@ -26,6 +26,7 @@ class Images(Alike):
     """Rows of the target whose bytes are near those of bound rows."""
 
     name: ClassVar[str] = "segment means"
+    looks_at_rows: ClassVar[bool] = True
 
     @classmethod
     def options(cls, situation: Situation) -> Iterable[Images]:

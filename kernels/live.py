@@ -15,6 +15,7 @@ from windjoin.kernels.outer import Outer
 from windjoin.kernels.replanning import FIRST_LOOK, LEAST_ROWS, better_orders, next_look, seen
 from windjoin.kernels.spec import I64, ArrayColumn, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
+from windjoin.pyx.base.output import Runner
 from windjoin.pyx.live.feed import Feed
 from windjoin.pyx.live.store import Store, forget
 from windjoin.pyx.probing.pipeline import Pipeline
@@ -58,16 +59,26 @@ class LiveJoin(Intake):
         if self.pipelines:
             self._done = [self.done_by(stream) for stream in range(len(self.windows))]
         self.orders = orders
-        self.pipelines = [pipeline(self.spec, order, self.windows) for order in orders]
+        self.pipelines = [self._pipeline(order) for order in orders]
         self._found += sum(feed.results for feed in self.feeds)
         self._stores = self.new_stores()
         give: Callable[[list[I64]], list[Any]] | None = self._scored if self._scores else None
         give = give if self._waiting is None else self._nearest
         give = give if self.outer is None else self._looked_at_by_outer
         self.feeds[:] = [
-            Feed(number, self._stores, self.clocks, one, self._care, give, self.silence)
+            Feed(
+                number, self._stores, self.clocks, self._runner(number, one), self._care, give,
+                self.silence,
+            )
             for number, one in enumerate(self.pipelines)
-        ]
+        ]  # fmt: skip
+
+    def _pipeline(self, order: Order) -> Pipeline:
+        return pipeline(self.spec, order, self.windows)
+
+    def _runner(self, number: int, made: Pipeline) -> Runner:
+        """What takes the start rows of a stream through its pipeline."""
+        return made
 
     def listen(self, outer: Outer) -> None:
         """Let somebody look at results before their rows are forgotten."""
@@ -135,6 +146,9 @@ class LiveJoin(Intake):
             found = self._push_as_they_lie(stream, rows)
             if found is not None:
                 return found
+        return self._push_any(stream, rows, judged)
+
+    def _push_any(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
         usable = self.usable(stream, rows, judged)
         codes, records = self.encode(stream, rows, usable)
         columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]

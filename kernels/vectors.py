@@ -28,6 +28,7 @@ class Vectors(Alike):
     doubles: bool
 
     name: ClassVar[str] = "vector tiles"
+    looks_at_rows: ClassVar[bool] = True
 
     @classmethod
     def options(cls, situation: Situation) -> Iterable[Vectors]:

@@ -17,6 +17,7 @@ MODEL = (
     "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
     "session", "watermarks", "similarity", "measures", "wides", "strategies", "clustered",
     "java", "memory", "streamed", "late", "own_times", "held", "waiting", "signatures", "hows",
+    "shedding", "shedding_session",
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()

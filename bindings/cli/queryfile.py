@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from windjoin.streams import Stream
 
 _QUERY_KEYS = (
     "on", "select", "closed", "cross", "exclude_self", "nearest", "how", "keep", "exists",
-    "missing", "ordered", "threads", "output", "memory", "spill", "streams",
+    "missing", "ordered", "threads", "output", "memory", "spill", "streams", "shed",
 )  # fmt: skip
+_SHED_KEYS = tuple(field.name for field in fields(wj.Shedding))
 _STREAM_KEYS = ("path", "time", "window", "unit", "where", "idle")
 _SHAPES: dict[type, str] = {str: "a text", bool: "true or false", int: "a whole number"}
 
@@ -33,6 +34,7 @@ class QueryFile:
     ordered: bool
     memory: str | None
     spill: Path | None
+    shed: wj.Shedding | None = None
 
 
 def read_query_file(path: Path) -> QueryFile:
@@ -78,7 +80,24 @@ def _described(described: Mapping[str, Any], folder: Path) -> QueryFile:
         _value(described, "ordered", bool, False),
         _value(described, "memory", str, None),
         None if spill is None else folder / spill,
+        _shedding(described.get("shed"), streams),
     )
+
+
+def _shedding(table: Any, streams: Mapping[str, Stream]) -> wj.Shedding | None:
+    """``[shed]``: the arguments of `Shedding`; files have no clock but the times of their rows."""
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise QueryError(f"shed = {table!r}: describe it in a table, [shed]")
+    _check_keys(table, _SHED_KEYS, "[shed]")
+    options = {"clock": "event", **table}
+    if "utility" in options:
+        options["utility"] = _expression(_value(table, "utility", str, ""), "utility", streams)
+    try:
+        return wj.Shedding(**options)
+    except QueryError as error:
+        raise QueryError(f"[shed]: {error}") from error
 
 
 def _streams(tables: Any, folder: Path) -> tuple[dict[str, Stream], dict[str, Path]]:

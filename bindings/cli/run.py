@@ -11,10 +11,13 @@ from typing import Any
 import pyarrow as pa
 from windjoin.cli.files import check_output, write_table
 from windjoin.cli.queryfile import QueryFile, read_query_file
+from windjoin.cli.replay import replay
 from windjoin.cli.text import first_rows, metrics_text, pace
 from windjoin.cli.watch import watched
 from windjoin.inputs import as_table
 from windjoin.query import Query
+from windjoin.shed_report import lines
+from windjoin.shedding import Shedding
 
 ROWS_SHOWN = 10
 
@@ -70,7 +73,9 @@ def run(given: argparse.Namespace) -> int:
         return run_within(described, output, (memory, spill), given)
     tables = read_tables(described)
     threads = given.threads or described.threads
-    if given.watch:
+    if described.shed is not None:
+        results = timed_replay(described.query, tables, described.shed)
+    elif given.watch:
         by_time = {
             stream.name: tables[stream.name].sort_by(stream.time)
             for stream in described.query.streams
@@ -122,4 +127,14 @@ def timed_run(
     rows = sum(table.num_rows for table in tables.values())
     print(pace(rows, results.num_rows, seconds))
     print(metrics_text(query.metrics), flush=True)
+    return results
+
+
+def timed_replay(query: Query, tables: dict[str, pa.Table], shed: Shedding) -> pa.Table:
+    """Play files into a session that sheds load, and tell what that left out."""
+    began = time.perf_counter()
+    results, metrics = replay(query, tables, shed)
+    rows = sum(table.num_rows for table in tables.values())
+    print(pace(rows, results.num_rows, time.perf_counter() - began))
+    print("\n".join(lines(metrics["shedding"])), flush=True)
     return results

@@ -16,4 +16,11 @@ static inline int64_t clock_nanoseconds(void) {
 #endif
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+
+/* One that is as fine as can be, to measure with. */
+static inline int64_t fine_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 #endif

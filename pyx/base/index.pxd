@@ -60,6 +60,7 @@ cdef class Index:
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil
     cdef void forget(self, int64_t horizon) noexcept
     cdef int reach(self, int64_t time) except -1 nogil
+    cdef Index waiter(self)
 
 
 cdef class Asker:

@@ -84,6 +84,10 @@ cdef class Index:
         """Take all rows that wait with times up to ``time``."""
         return 0
 
+    cdef Index waiter(self):
+        """The one that waits, if this one asks another for its rows."""
+        return self
+
     @property
     def learned_text(self):
         """For explain(): what it has learned from the rows, if anything."""

@@ -5,4 +5,6 @@ Who includes whom (right includes left)::
     store <-- silence <-- feed <-- ingest <-- door
     encoding/keys, encoding/records, base/output <-- feed
     arrow/tables, arrow/payload <-- ingest
+    store, limited.h <-- limited <-- shedder <-- metered
+    door <-- metered
 """

@@ -30,10 +30,7 @@ cdef enum:
 cdef class Turn:
     """Whose turn it is in a session, one caller's at a time, and whether it changed anything."""
 
-    cdef bint taken
-    cdef bint begun
-
-    cdef inline bint take(self) noexcept:
+    cdef bint take(self) noexcept:
         """Whether it was free, and is now the caller's."""
         if self.taken:
             return False
@@ -181,11 +178,6 @@ cdef class Door:
     `_let_go` of all state is what follows the end; it may be interrupted, and is then called again.
     `_own_error` makes of what kernels raise what users know.
     """
-
-    cdef public dict _entrances  # Entrance by name of stream
-    cdef public int64_t sequence  # pushes that were taken so far
-    cdef public str _ended  # why nothing can be done to the session any more
-    cdef readonly Turn _turn
 
     def __cinit__(self, *args, **options):
         self._entrances = {}

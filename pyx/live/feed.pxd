@@ -27,7 +27,7 @@ cdef class Feed:
     cdef Ring codes  # or values
     cdef Index index
     cdef object care
-    cdef object give
+    cdef public object give
     cdef list given  # by the last push
     cdef const void **places  # room for the pointers of what arrived, and of a stretch of it
     cdef int32_t *code_room

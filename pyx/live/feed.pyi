@@ -9,6 +9,7 @@ from windjoin.pyx.live.silence import Silence
 @disjoint_base
 class Feed:
     patience: int
+    give: Any  # makes of rows of results what is given out; None: they are
     @property
     def results(self) -> int: ...
     @property

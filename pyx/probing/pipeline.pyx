@@ -224,6 +224,7 @@ cdef class Pipeline(Runner):
         cdef Hop *hop = self.hops + self.n_hops
         cdef int k
         cdef KeySpace space
+        cdef Index waiter = index.waiter()
         self.n_hops += 1
         hop.stream = stream
         hop.window = window
@@ -232,9 +233,9 @@ cdef class Pipeline(Runner):
         hop.binds = index.binds
         hop.index = index.state
         hop.raised = index.raised
-        if index.waits:
-            hop.asked_until = &index.asked_until
-            hop.waiting_from = &index.waiting_from
+        if waiter.waits:
+            hop.asked_until = &waiter.asked_until
+            hop.waiting_from = &waiter.waiting_from
         self._indexes.append(index)
         self._first_index = self._indexes[0]
         self._alive.append((index, codes, spaces, ranges, operands, asker, time))

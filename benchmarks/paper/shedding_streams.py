@@ -1,0 +1,134 @@
+"""The streams of the published experiments on shedding: sets whose popular items change with time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import windjoin as wj
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+ITEMS = 100
+HALF = 50  # items in one integer: a set is two of them
+SIZE, SPREAD = 5.0, 1.0  # of sets
+CAPACITY = 2_000_000.0  # comparisons a second of the published machine: r is 0.2 at 500 rows/s
+EACH = 250  # milliseconds of a push
+BURST = ((60, 100), (15, 500), (30, 300), (15, 100))  # seconds, rows a second
+
+
+class Setting(NamedTuple):
+    """One experiment."""
+
+    skew: float = 0.8  # kappa
+    window: int = 20  # seconds
+    shifted: bool = True
+    threshold: int = 3
+    phases: Sequence[tuple[int, int]] = BURST
+
+
+def sets(random: np.random.Generator, time: I64, skew: float, cycle: float, shift: float) -> Any:
+    """Two columns of bits; the most popular item is another with time."""
+    n = len(time)
+    share = np.arange(1, ITEMS + 1) ** -skew
+    ranks = np.searchsorted(np.cumsum(share / share.sum()), random.random((n, 20)))
+    offset = (ITEMS * (((time / 1000 - shift) % cycle) / cycle)).astype(np.int64)
+    items = (ranks + offset[:, None]) % ITEMS
+    size = np.clip(np.rint(random.normal(SIZE, SPREAD, n)), 1, 12)
+    low, high, count = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
+    for item in items.T:
+        bit = np.int64(1) << (item % HALF)
+        has = np.where(item < HALF, low, high) & bit != 0
+        new = ~has & (count < size)
+        low |= np.where(new & (item < HALF), bit, 0)
+        high |= np.where(new & (item >= HALF), bit, 0)
+        count += new
+    return {"low": low, "high": high}
+
+
+def streams(seed: int, setting: Setting) -> dict[str, dict[str, I64]]:
+    """Rows of both streams."""
+    random = np.random.default_rng(seed)
+    cycle = 2.0 * setting.window
+    made = {}
+    for name, shift in (("a", 0.0), ("b", 5 / 8 * cycle if setting.shifted else 0.0)):
+        parts, begin = [], 0
+        for seconds, rate in setting.phases:
+            times = random.integers(begin * 1000, (begin + seconds) * 1000, seconds * rate)
+            parts.append(np.sort(times))
+            begin += seconds
+        time = np.concatenate(parts)
+        made[name] = {"t": time, **sets(random, time, setting.skew, cycle, shift)}
+    return made
+
+
+def alike3(low: int, high: int, other_low: int, other_high: int) -> bool:
+    """Whether two sets have three items in common."""
+    x = low & other_low
+    x = x - ((x >> 1) & 0x5555555555555555)
+    x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
+    y = high & other_high
+    y = y - ((y >> 1) & 0x5555555555555555)
+    y = (y & 0x3333333333333333) + ((y >> 2) & 0x3333333333333333)
+    x = ((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F) + ((y + (y >> 4)) & 0x0F0F0F0F0F0F0F0F)
+    x = x + (x >> 8)
+    x = x + (x >> 16)
+    return (x + (x >> 32)) & 127 >= 3
+
+
+def alike4(low: int, high: int, other_low: int, other_high: int) -> bool:
+    """Whether they have four."""
+    x = low & other_low
+    x = x - ((x >> 1) & 0x5555555555555555)
+    x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
+    y = high & other_high
+    y = y - ((y >> 1) & 0x5555555555555555)
+    y = (y & 0x3333333333333333) + ((y >> 2) & 0x3333333333333333)
+    x = ((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F) + ((y + (y >> 4)) & 0x0F0F0F0F0F0F0F0F)
+    x = x + (x >> 8)
+    x = x + (x >> 16)
+    return (x + (x >> 32)) & 127 >= 4
+
+
+def query(setting: Setting) -> wj.Query:
+    """Overlap of sets without an index: every row of the window is compared with."""
+    a, b = (
+        wj.stream(name, time="t", window=f"{setting.window}s", unit="ms") for name in ("a", "b")
+    )
+    alike = alike3 if setting.threshold == 3 else alike4
+    return wj.join(a, b, on=wj.udf(alike, a["low"], a["high"], b["low"], b["high"]))
+
+
+class Outcome(NamedTuple):
+    """Per second: results, and the fractions r of both streams."""
+
+    results: list[int]
+    fractions: dict[str, list[float]]
+    metrics: Mapping[str, Any]
+
+    def rate(self, begin: int, end: int) -> float:
+        """Results a second between two times."""
+        return sum(self.results[begin:end]) / (end - begin)
+
+
+def play(seed: int, setting: Setting, **shed: Any) -> Outcome:
+    """Push the streams into a session that has the published machine's CAPACITY."""
+    made = streams(seed, setting)
+    seconds = sum(length for length, _ in setting.phases)
+    options = {"comparisons_per_s": CAPACITY, "clock": "event", "basic_window": "1s", **shed}
+    results = [0] * seconds
+    fractions: dict[str, list[float]] = {"a": [], "b": []}
+    with query(setting).open(rows_only=True, shed=wj.Shedding(seed=seed, **options)) as session:
+        for begin in range(0, seconds * 1000, EACH):
+            for name, columns in made.items():
+                first, past = np.searchsorted(columns["t"], [begin, begin + EACH])
+                if past == first:
+                    continue
+                rows = {key: values[first:past] for key, values in columns.items()}
+                results[begin // 1000] += len(session.push(name, rows)["a"])
+            if (begin + EACH) % 1000 == 0:
+                for name, of in session.metrics["shedding"]["streams"].items():
+                    fractions[name].append(of["fraction"])
+        metrics = session.metrics["shedding"]
+    return Outcome(results, fractions, metrics)

@@ -1,0 +1,143 @@
+"""A session that sheds load: what it tells of that, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from windjoin.binding import BoundQuery
+from windjoin.checking import Typed, check
+from windjoin.columns import Values
+from windjoin.errors import QueryError, SchemaError, SheddingWarning, hint, warn
+from windjoin.evaluate import doubles, evaluate
+from windjoin.explain import as_text
+from windjoin.kernels.intake import Intake, Silencing
+from windjoin.kernels.shedding.live import SheddingJoin
+from windjoin.kernels.spec import F64, I64, JoinSpec
+from windjoin.pyx.live.metered import MeteredDoor
+from windjoin.pyx.live.shedder import Beat
+from windjoin.query import Query
+from windjoin.session import Options, Session
+from windjoin.shed_report import lines, report, told
+from windjoin.shedding import Shedding
+
+
+class SheddingSession(MeteredDoor, Session):
+    """A `Session` with ``shed=``; made by `Query.open`."""
+
+    def __init__(
+        self,
+        query: Query,
+        schemas: Mapping[str, pa.Schema] | None,
+        options: Options,
+        shed: Shedding,
+    ) -> None:
+        if not isinstance(shed, Shedding):
+            raise QueryError(
+                f"shed={shed!r}: give a windjoin.Shedding, such as wj.Shedding(budget=0.8)"
+            )
+        other = "hosts=" if options.hosts is not None else "memory="
+        if options.hosts is not None or options.memory is not None:
+            raise QueryError(
+                f"shed= with {other}: load is shed in sessions without it; leave one of them out"
+            )
+        if not query.sides.plain:
+            raise QueryError(
+                "shed= is not for how=, keep=, exists= and missing=: partners that are not looked"
+                " at would make rows come out that have some; leave it out"
+            )
+        if query.nearest is not None:
+            raise QueryError(
+                "nearest= with shed=: partners that are not looked at would make others the"
+                " nearest ones, and results must be true; leave one of them out"
+            )
+        if shed.utility is not None and shed.utility.streams[0] not in query.names:
+            name = shed.utility.streams[0]
+            raise QueryError(
+                f"utility=`{shed.utility!r}` uses stream {name!r}, which is not joined here"
+                + hint(name, query.names)
+            )
+        self.shed = shed
+        self._utility: Typed | None = None
+        super().__init__(query, schemas, options)
+
+    @property
+    def _straight(self) -> bool:
+        """Whether all that becomes of a push is its results: no rows are dropped before."""
+        return super()._straight and self.shed.policy != "drop" and self.shed.utility is None
+
+    def _wanted(self, bound: BoundQuery) -> list[list[str]]:
+        kept = super()._wanted(bound)
+        if self.shed.utility is None:
+            return kept
+        self._utility = check(self.shed.utility, bound.schemas)
+        if self._utility.kind.family not in ("integer", "float", "decimal", "bool"):
+            raise SchemaError(
+                f"utility=`{self.shed.utility!r}` is {self._utility.kind.family};"
+                " give a number, which says what a result is worth"
+            )
+        for column in self.shed.utility.columns():
+            number = self.query.names.index(column.stream)
+            kept[number] = list(dict.fromkeys([*kept[number], column.name]))
+        return kept
+
+    def _join(
+        self, bound: BoundQuery, spec: JoinSpec, lateness: int, silence: Silencing | None
+    ) -> Intake:
+        shed = self.shed
+        settings = shed.settings(bound)
+        longest = max(stream.window for stream in spec.streams) + lateness
+        tick_s = 1.0 if bound.clock.step is None else float(bound.clock.step)
+        kind = shed.clock if isinstance(shed.clock, str) else "called"
+        beat = Beat(kind, shed.clock, tick_s, longest, settings.by_time)
+        value = None if self._utility is None else self._value
+        live = SheddingJoin(spec, settings, beat, lateness, silence, value)
+        self.beat = beat
+        return live
+
+    def _value(self, rows: list[I64]) -> F64:
+        """What results are worth, by their rows of every stream."""
+        assert self._utility is not None
+        columns = {column.key: column for column in self._utility.node.columns()}
+        number = self.query.names.index(self._utility.streams[0])
+        names = [column.name for column in columns.values()]
+        arrays = dict(zip(names, self._fetch(number, names, rows[number]), strict=True))
+        values: Values = evaluate(self._utility, lambda node: arrays[node.name])
+        worth = np.broadcast_to(np.asarray(doubles(values), np.float64), rows[0].shape)
+        if values.valid is not None:
+            worth = np.where(values.valid, worth, 0.0)
+        return np.maximum(np.nan_to_num(worth), 0.0)
+
+    # -- what is told --------------------------------------------------------------------------
+
+    def attend(self) -> None:
+        """After a push in which it was decided to shed, or how."""
+        if isinstance(self._live, SheddingJoin):
+            self._live.attend()
+
+    def tell(self) -> None:
+        """Say once that load is being shed, before anything of the next push is taken."""
+        assert isinstance(self._live, SheddingJoin)
+        self.beat.to_tell = False
+        warn(told(self.shed, self._live), SheddingWarning)
+
+    def _metrics(self) -> dict[str, Any]:
+        metrics = super()._metrics()
+        metrics["shedding"] = self._shedding()
+        return metrics
+
+    def explain(self, format: Literal["text", "json"] = "text") -> Any:
+        """The plan, and what is shed of it and why."""
+        data = super().explain("json" if format == "text" else format)
+        data["shedding"] = self._shedding()
+        if format == "json":
+            return data
+        return "\n".join([as_text(data), *lines(data["shedding"])])
+
+    def _shedding(self) -> dict[str, Any]:
+        if self._final is not None:
+            final: dict[str, Any] = self._final["shedding"]
+            return final
+        return report(self.shed, self.query.names, self._bound, self._live)

@@ -1,0 +1,144 @@
+"""Basic windows, and what is learned of them from the rows that are joined fully."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from windjoin.kernels.spec import F64
+
+MOST_WINDOWS = 10_000  # basic windows of one direction
+WINDOWS = 50  # of the longest window, unless their length is given
+REACHES = (0, 1, 2, 4, 8, 16, 32)  # neighbours on either side
+GRANTED = 1.0  # rows that had candidates of any age, before anything is known
+FADES = 0.5  # what counts of earlier periods
+
+
+@dataclass(frozen=True, slots=True)
+class BasicWindows:
+    """How the rows that a start row can meet are divided by their age.
+
+    Rows do not move between basic windows: an age is the start row's time less a row's own.
+
+    >>> BasicWindows(10, ahead=0, behind=25).count, BasicWindows(10, ahead=5, behind=25).first
+    (3, 1)
+    """
+
+    width: int
+    ahead: int  # ticks by which a row may be later than the start row
+    behind: int  # and earlier
+
+    @property
+    def first(self) -> int:
+        """The number of that which begins at age 0."""
+        return -(-self.ahead // self.width)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.first + self.behind // self.width + 1
+
+    def ages(self, number: int) -> tuple[int, int]:
+        """The least and the greatest age."""
+        least = (number - self.first) * self.width
+        return max(least, -self.ahead), min(least + self.width - 1, self.behind)
+
+
+@dataclass(slots=True)
+class Hop:
+    """What rows of one stream found through one hop, by basic window of the rows there.
+
+    probe, spread, candidate: what asking costs, asking all windows, and a candidate
+    found: worth of the results; proposed: candidates; arrived: partial results that went on
+    """
+
+    windows: BasicWindows
+    probe: float = 0.0
+    spread: float = 0.0
+    candidate: float = 1.0
+    found: F64 = field(init=False)
+    proposed: F64 = field(init=False)
+    arrived: F64 | None = None
+    reach: int = 0  # over so many neighbours worth is smoothed
+
+    def __post_init__(self) -> None:
+        self.found = np.zeros(self.windows.count)
+        self.proposed = np.zeros(self.windows.count)
+
+    def tune(self) -> None:
+        """Look again over how many neighbours to smooth."""
+        self.reach = best_reach(self.found, self.proposed)
+
+    def fade(self) -> None:
+        """What was learned counts less from now on."""
+        self.found *= FADES
+        self.proposed *= FADES
+        if self.arrived is not None:
+            self.arrived *= FADES
+
+
+@dataclass(slots=True)
+class Direction:
+    """What is known of the rows of one starting stream, and its hops in their order."""
+
+    hops: list[Hop]
+    rows: float = 0.0  # joined fully
+    each: float = 0.0  # candidates that a row has, by all that is known
+
+    @property
+    def known(self) -> float:
+        """Rows, with some that are taken for granted."""
+        return self.rows + GRANTED
+
+    def proposed(self, hop: Hop) -> F64:
+        """Candidates by basic window: until more is known, as if rows had any age."""
+        even: F64 = hop.proposed + GRANTED * self.each / len(self.hops) / hop.windows.count
+        return even
+
+    def fade(self) -> None:
+        """What was learned counts less from now on."""
+        self.rows *= FADES
+        for hop in self.hops:
+            hop.fade()
+
+
+def _near(values: F64, reach: int) -> F64:
+    """For every basic window the sum over it and ``reach`` ones on either side."""
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    at = np.arange(len(values))
+    near: F64 = sums[np.minimum(at + reach + 1, len(values))] - sums[np.maximum(at - reach, 0)]
+    return near
+
+
+def smoothed(found: F64, proposed: F64, reach: int) -> F64:
+    """Worth of results per basic window, by what candidates near it are worth.
+
+    >>> smoothed(np.array([0.0, 3.0, 0.0]), np.ones(3), 1).tolist()
+    [1.5, 1.0, 1.5]
+    """
+    if reach == 0:
+        return found
+    near = _near(proposed, reach)
+    even: F64 = _near(found, reach) / np.maximum(near, 1e-300) * proposed
+    return even
+
+
+def best_reach(found: F64, proposed: F64) -> int:
+    """Over how many neighbours to smooth: so that every result is best foretold by the others.
+
+    Narrow peaks are told from luck by that; where results are anywhere it takes many neighbours.
+    """
+    at = np.flatnonzero(found > 0)
+    total = float(found.sum())
+    if total <= 0 or len(at) == 0:
+        return 0
+    one = total / max(float(found[at].size), 1.0) if total < len(at) else 1.0
+    best, most = 0, -np.inf
+    for reach in REACHES:
+        if 4 * reach > len(found):
+            break
+        near = np.maximum(_near(found, reach)[at] - one, 0.0) + 0.05 * one
+        score = float((found[at] * np.log(near / _near(proposed + 1e-9, reach)[at])).sum())
+        if score > most:
+            best, most = reach, score
+    return best

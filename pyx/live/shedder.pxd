@@ -1,0 +1,75 @@
+from libc.stdint cimport int64_t, uint64_t
+
+from windjoin.pyx.base.column cimport ColumnView
+from windjoin.pyx.live.limited cimport Conduct, Limits
+from windjoin.pyx.base.output cimport Output, Runner
+
+
+cdef class Beat:
+    cdef int kind
+    cdef object clock
+    cdef object call
+    cdef double tick_s  # seconds per tick of event time
+    cdef int64_t longest
+    cdef int64_t base
+    cdef bint begun
+    cdef int64_t newest[16]
+    cdef double now
+    cdef public double next
+    cdef public double spent
+    cdef public double alarm
+    cdef public bint by_time
+    cdef public bint to_tell  # before the next push
+    cdef public bint to_attend  # after this one
+    cdef public int64_t begun_at  # of the push that is on, nanoseconds; 0: none is
+    cdef public int64_t joining  # nanoseconds in pushes
+    cdef void come(self, int stream, int64_t time) noexcept nogil
+    cdef bint due(self) except -1 nogil
+
+
+cdef class Shedder(Runner):
+    cdef Runner inner
+    cdef Beat beat
+    cdef int number
+    cdef ColumnView time
+    cdef Conduct conduct
+    cdef Limits *limits[16]
+    cdef readonly list hops
+    cdef int targets[16]
+    cdef int n_hops
+    cdef uint64_t seed
+    cdef uint64_t full_below
+    cdef uint64_t probe_below
+    cdef public bint exact
+    cdef public bint probes  # whether selective rows ask at all
+    cdef public int64_t chunk
+    cdef public int64_t looks_every  # where all is joined, one of so many chunks is learned from
+    cdef int64_t since_look
+    cdef readonly list found
+    cdef double *result[16]
+    cdef readonly object sums
+    cdef double *sum
+    cdef public object value
+    cdef int64_t *full_room
+    cdef int64_t *rest_room
+    cdef int64_t *ends
+    cdef readonly int64_t rows
+    cdef readonly int64_t full
+    cdef readonly int64_t skipped
+    cdef readonly int64_t probing  # nanoseconds, of rows in `timed`
+    cdef readonly int64_t timed
+    cdef int64_t given(self) noexcept nogil
+    cdef bint _looks(self) noexcept nogil
+    cdef bint _asks(self, int64_t row) noexcept nogil
+    cdef void _tally(self, int64_t found, int64_t missed) noexcept nogil
+    cdef int _carry(self, int64_t first, int64_t n, const int64_t *row, Output out) except -1 nogil
+    cdef int _carry_some(
+        self, int64_t first, int64_t n, const int64_t *row, Output out
+    ) except -1 nogil
+    cdef int _after(self, int64_t first, int64_t n, const int64_t *row, int64_t given,
+                    int64_t begun) except -1 nogil
+    cdef int _choose(self, int64_t first, int64_t n, const int64_t *row, Output out) except -1 nogil
+    cdef int _fully(self, int64_t n, Output out) except -1 nogil
+    cdef int64_t _learn(self, Output out, int64_t start, int64_t first, int64_t last,
+                        const double *worth) noexcept nogil
+    cdef object _values(self, Output out, int64_t first, int64_t last)

@@ -1,0 +1,400 @@
+"""Sessions that shed load: exact while nothing is shed, true always, and within their budget."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import windjoin as wj
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.shedding_streams import by_hash, lagging, play, scanned
+
+WINDOW = 10_000
+pytestmark = pytest.mark.filterwarnings("ignore::windjoin.SheddingWarning")
+
+
+def shedding(per_s: float, **options: Any) -> wj.Shedding:
+    return wj.Shedding(**{"comparisons_per_s": per_s, "clock": "event", **options})
+
+
+@pytest.fixture(scope="module")
+def streams() -> dict[str, Any]:
+    return lagging(40, 40)
+
+
+@pytest.fixture(scope="module")
+def per_s(streams: dict[str, Any]) -> float:
+    """Comparisons that an exact run needs in a second, once windows are full."""
+    run = play(
+        scanned(), {name: {k: v[:1200] for k, v in s.items()} for name, s in streams.items()}
+    )
+    more = play(scanned(), streams)
+    assert set(more.results) == by_hash(streams, WINDOW)
+    return (more.metrics["comparisons"] - run.metrics["comparisons"]) / 10
+
+
+def test_nothing_is_shed_without_overload(streams: dict[str, Any], per_s: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = play(scanned(), streams, shed=shedding(1.1 * per_s))
+    assert set(run.results) == by_hash(streams, WINDOW)
+    assert run.shed["fraction"] == 1
+    assert run.shed["recall"] == 1 == run.shed["recall_low"]
+    assert run.shed["left_out"] == 0
+    assert set(run.fractions) == {1.0}
+
+
+@pytest.mark.parametrize("policy", ["selective", "partial", "drop"])
+@pytest.mark.parametrize("directions", [True, False, "whole"])
+def test_results_are_true_and_each_is_given_once(
+    streams: dict[str, Any], per_s: float, policy: Any, directions: Any
+) -> None:
+    shed = shedding(per_s / 5, policy=policy, directions=directions)
+    run = play(scanned(), streams, shed=shed)
+    assert len(set(run.results)) == len(run.results) > 0
+    assert set(run.results) < by_hash(streams, WINDOW)
+
+
+@pytest.mark.parametrize("policy", ["selective", "partial", "drop"])
+@pytest.mark.parametrize("part", [0.5, 0.2, 0.05])
+def test_comparisons_keep_to_the_budget(
+    streams: dict[str, Any], per_s: float, policy: Any, part: float
+) -> None:
+    run = play(scanned(), lagging(80, 40), 500, shed=shedding(part * per_s, policy=policy))
+    spent = run.metrics["comparisons"] / (part * per_s * 80)
+    assert 0.95 - 0.1 * (part == 0.5) <= spent <= 1.05  # windows have to fill first
+    assert run.shed["comparisons"] == run.metrics["comparisons"]
+
+
+def test_most_results_are_found_where_they_are(streams: dict[str, Any], per_s: float) -> None:
+    truth = by_hash(streams, WINDOW)
+    found = {
+        policy: len(play(scanned(), streams, shed=shedding(per_s / 5, policy=policy)).results)
+        for policy in ("selective", "partial", "drop")
+    }
+    assert found["selective"] > 0.9 * len(truth)
+    assert found["drop"] < 0.4 * len(truth)
+    assert found["partial"] < 0.4 * len(truth)
+
+
+def test_the_same_seed_and_clock_give_the_same(streams: dict[str, Any], per_s: float) -> None:
+    runs = [play(scanned(), streams, shed=shedding(per_s / 4, seed=s)) for s in (5, 5, 6)]
+    assert runs[0].results == runs[1].results
+    assert runs[0].metrics == runs[1].metrics
+    assert runs[0].results != runs[2].results
+
+
+def test_the_fraction_follows_bursts_and_comes_back(per_s: float) -> None:
+    streams = lagging(110, 25, rates={30: 75, 45: 25})
+    run = play(scanned(), streams, 500, shed=shedding(0.6 * per_s))
+    seconds = len(run.fractions) / 110
+    calm, burst, after = (
+        run.fractions[int(a * seconds) : int(b * seconds)]
+        for a, b in ((0, 29), (38, 45), (100, 110))
+    )
+    assert set(calm) == {1.0}
+    assert max(burst) < 0.5
+    assert set(after) == {1.0}
+
+
+def test_a_shift_that_moves_is_learned_anew(per_s: float) -> None:
+    first, then = lagging(80, 40, 2.0), lagging(80, 40, 8.0)
+    streams = {
+        name: {key: np.concatenate((first[name][key][:1600], then[name][key][1600:]))
+               for key in ("t", "x")}
+        for name in "ab"
+    }  # fmt: skip
+    run = play(scanned(), streams, shed=shedding(per_s / 5))
+    truth = by_hash(streams, WINDOW)
+    late = {pair for pair in truth if streams["b"]["t"][pair[1]] > 60_000}
+    assert len(late & set(run.results)) > 0.85 * len(late)
+
+
+@pytest.mark.parametrize("runs", [10, pytest.param(200, marks=pytest.mark.slow)])
+def test_recall_is_known_within_its_error(runs: int) -> None:
+    streams = lagging(40, 30, lag_s=5.0)
+    random = np.random.default_rng(4)
+    for columns in streams.values():  # matches anywhere, beside those of the lag
+        anywhere = random.random(len(columns["x"])) < 0.6
+        columns["x"] = np.where(anywhere, random.integers(1, 300, len(anywhere)), columns["x"])
+    truth = len(by_hash(streams, WINDOW))
+    covered = 0
+    for seed in range(runs):
+        run = play(scanned(), streams, 1000, shed=shedding(4_000, seed=seed))
+        covered += run.shed["recall_low"] <= len(run.results) / truth <= run.shed["recall_high"]
+    assert covered >= (0.93 if runs > 100 else 0.7) * runs
+
+
+def test_comparisons_done_and_left_out_are_those_of_an_exact_run(
+    streams: dict[str, Any], per_s: float
+) -> None:
+    exact = play(scanned(), streams).metrics["comparisons"]
+    shed = play(scanned(), streams, shed=shedding(per_s / 4)).shed
+    whole = shed["comparisons"] + shed["left_out"]
+    assert abs(whole - exact) <= max(2 * shed["left_out_error"], 0.01 * exact)
+
+
+@pytest.mark.parametrize("policy", ["selective", "drop"])
+def test_rows_in_are_kept_rejected_or_dropped(per_s: float, policy: Any) -> None:
+    streams = lagging(30, 60)
+    shed = shedding(per_s / 5, policy=policy)
+    with scanned().open(lateness="1s", shed=shed, on_late="keep") as session:
+        for begin in range(0, 1800, 15):
+            for name, columns in streams.items():
+                rows = {key: values[begin : begin + 15].copy() for key, values in columns.items()}
+                rows["t"][3] -= 5000 * (begin > 200)
+                session.push(name, rows)
+        metrics = session.metrics
+        kept = sum(metrics["streams"][name]["state_rows"] for name in "ab")
+    assert metrics["rows_in"] == 3600
+    assert metrics["rejected"] == metrics["late"] == 2 * 106
+    dropped = metrics["shedding"]["dropped"]
+    assert (dropped > 0) == (policy == "drop")
+    assert metrics["unmatchable"] == 0
+    assert metrics["expired"] + kept == 3600
+
+
+def test_the_first_time_is_told_once() -> None:
+    streams = lagging(20, 60)
+    with pytest.warns(wj.SheddingWarning, match="rows come faster than a budget of 9,000") as told:
+        run = play(scanned(), streams, shed=shedding(9000))
+    assert len(told) == 1
+    assert run.shed["missed"] > 0
+    assert "shedding: selective, budget 9,000 comparisons a second" in run.explained
+
+
+def test_a_clock_of_the_caller_decides() -> None:
+    streams, now = lagging(20, 60), [0.0]
+    shed = shedding(9000, clock=lambda: now[0])
+    still = play(scanned(), streams, shed=shed)
+    assert still.metrics["comparisons"] < 2.2 * 9000 * 5  # all of it in one period
+    slow = play(scanned(), streams, shed=shedding(9000, clock=iter(range(10**9)).__next__))
+    assert set(slow.results) == by_hash(streams, WINDOW)
+
+
+def test_budget_of_time_is_kept() -> None:
+    streams = lagging(30, 300)
+    now = [0.0]
+    query = scanned()
+    with query.open(rows_only=True, shed=wj.Shedding(budget=1e-3, clock=lambda: now[0])) as session:
+        for begin in range(0, 9000, 60):
+            now[0] += 0.2
+            for name, columns in streams.items():
+                session.push(
+                    name, {key: values[begin : begin + 60] for key, values in columns.items()}
+                )
+        shed = session.metrics["shedding"]
+    exact = play(query, streams).metrics["comparisons"]
+    assert shed["fraction"] < 0.9
+    assert shed["comparisons"] < exact / 2
+    assert shed["recall_low"] < 1
+
+
+def three(window: int = 4000) -> wj.Query:
+    a, b, c = (wj.stream(name, time="t", window=window, unit=None) for name in "abc")
+    return wj.join(
+        a, b, c, on=[a["x"] * b["x"] == b["x"] * b["x"], b["x"] * c["x"] == c["x"] * c["x"]]
+    )
+
+
+def three_streams(seconds: int) -> dict[str, Any]:
+    two = lagging(seconds, 30, 1.0)
+    return {**two, "c": lagging(seconds, 30, 2.0, seed=9)["b"]}
+
+
+def test_three_streams_are_shed_along_the_order_of_hops() -> None:
+    streams = three_streams(60)
+    truth = play(three(), streams)
+    needed = truth.metrics["comparisons"] / 60_000  # a tick
+    run = play(three(), streams, shed=shedding(needed / 3, adapt_every=5000))
+    assert set(run.results) < set(truth.results)
+    same = play(three(), streams, shed=shedding(needed / 3, adapt_every=5000, policy="partial"))
+    assert len(run.results) > 1.5 * len(same.results)
+    assert set(run.shed["streams"]["c"]["directions"]) == {"a", "b"}
+
+
+CONDITIONS: dict[str, Any] = {
+    "equality": lambda a, b: a["k"] == b["k"],
+    "band": lambda a, b: abs(a["x"] - b["x"]) <= 3,
+    "inequality": lambda a, b: [a["k"] == b["k"], a["x"] < b["x"]],
+    "box": lambda a, b: [a["x"] <= b["x"], b["x"] <= a["y"]],
+    "function": lambda a, b: wj.udf(lambda x, y: x % 7 == y % 7, a["x"], b["x"]),
+    "sets": lambda a, b: wj.overlap(a["s"], b["s"]) >= 2,
+    "vectors": lambda a, b: wj.l2(a["v"], b["v"]) <= 0.7,
+    "scan": lambda a, b: a["x"] * b["y"] > 900,
+}
+
+
+def table(random: np.random.Generator, n: int) -> dict[str, Any]:
+    return {
+        "t": np.sort(random.integers(0, 60, n)),
+        "k": random.integers(0, 4, n),
+        "x": random.integers(0, 40, n),
+        "y": random.integers(20, 60, n),
+        "s": [random.choice(12, 4, replace=False).tolist() for _ in range(n)],
+        "v": random.random((n, 3)).astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("kind", list(CONDITIONS))
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 2**20),
+    budget=st.sampled_from([0.5, 4.0, 40.0, 1e6]),
+    policy=st.sampled_from(["selective", "partial", "drop"]),
+    basic=st.sampled_from([1, 3, 50]),
+    windows=st.tuples(st.integers(0, 30), st.integers(0, 30)),
+    each=st.integers(1, 40),
+    late=st.booleans(),
+)
+def test_every_index_gives_true_results_and_all_of_them_without_overload(
+    kind: str, seed: int, budget: float, policy: Any, basic: int, windows: Any, each: int,
+    late: bool,
+) -> None:  # fmt: skip
+    random = np.random.default_rng(seed)
+    a, b = (wj.stream(n, time="t", window=w) for n, w in zip("ab", windows, strict=True))
+    query = wj.join(a, b, on=CONDITIONS[kind](a, b))
+    tables = {name: table(random, 60) for name in "ab"}
+    if late:
+        for columns in tables.values():
+            columns["t"] = random.permutation(columns["t"])
+    exact = query.indices(tables)
+    truth = set(zip(exact["a"].tolist(), exact["b"].tolist(), strict=True))
+    shed = wj.Shedding(
+        comparisons_per_s=budget, clock="event", policy=policy, basic_window=basic, adapt_every=4
+    )
+    found = []
+    with query.open(rows_only=True, lateness=60, shed=shed) as session:
+        for begin in range(0, 60, each):
+            for name, columns in tables.items():
+                rows = {key: values[begin : begin + each] for key, values in columns.items()}
+                results = session.push(name, rows)
+                found += zip(results["a"].tolist(), results["b"].tolist(), strict=True)
+        fraction = session.metrics["shedding"]["shedding"]
+    assert len(set(found)) == len(found)
+    assert set(found) <= truth
+    if budget == 1e6:
+        assert set(found) == truth
+        assert not fraction
+
+
+def test_utility_says_what_is_worth_it() -> None:
+    streams = lagging(60, 60, 3.0)
+    other = lagging(60, 60, 7.0, seed=8)["b"]
+    near = np.random.default_rng(1).random(len(other["t"])) < 0.7
+    streams["b"]["x"] = np.where(near, streams["b"]["x"], other["x"])
+    streams["b"]["u"] = np.where(near, 1, 50)
+    query = scanned()
+    b = query.streams[1]
+    dear = {}
+    for utility in (None, b["u"] * 2):
+        run = play(query, streams, shed=shedding(2500, utility=utility))
+        dear[utility is None] = sum(not near[row] for _, row in run.results)
+    assert dear[False] > 1.3 * dear[True]
+
+
+def test_one_stream_may_be_silent() -> None:
+    streams = three_streams(30)
+    streams["c"] = {key: values[:60] for key, values in streams["c"].items()}
+    exact = play(three(), streams)
+    run = play(three(), streams, shed=shedding(3000, adapt_every=5000))
+    assert set(run.results) <= set(exact.results)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "needs budget= .* or comparisons_per_s=.*neither is given"),
+        ({"budget": 1, "comparisons_per_s": 1}, "one of them; both is given"),
+        ({"budget": 0}, "budget=0: give a number above 0"),
+        ({"budget": "1"}, "budget='1': give a number above 0"),
+        ({"comparisons_per_s": -1}, "comparisons_per_s=-1: give a number above 0"),
+        ({"budget": 1, "boost": 1}, "boost=1: the factor"),
+        ({"budget": 1, "sample": 0.7}, "sample=0.7: the share"),
+        ({"budget": 1, "policy": "some"}, "policy='some': load is shed by"),
+        ({"budget": 1, "directions": 1}, 'directions=1: give True, False or "whole"'),
+        ({"budget": 1, "clock": "sun"}, "clock='sun': give \"wall\""),
+        ({"budget": 1, "seed": 1.5}, "seed=1.5: give an integer"),
+        ({"budget": 1, "utility": "x"}, "utility='x': give a column"),
+        ({"budget": 1, "adapt_every": "0s"}, "adapt_every='0s': give a duration above 0"),
+        ({"budget": 1, "adapt_every": None}, "adapt_every=None: give a duration above 0"),
+        ({"budget": 1, "adapt_every": "soon"}, "'soon' is not a duration"),
+    ],
+)
+def test_shedding_refuses(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(wj.QueryError, match=says):
+        wj.Shedding(**options)
+
+
+def test_utility_of_two_streams_is_refused() -> None:
+    query = scanned()
+    a, b = query.streams
+    with pytest.raises(wj.QueryError, match="uses columns of 2 streams; give an expression of one"):
+        wj.Shedding(budget=1, utility=a["x"] + b["x"])
+    other = wj.stream("other", time="t", window=1)
+    with pytest.raises(wj.QueryError, match="uses stream 'other', which is not joined here"):
+        query.open(shed=wj.Shedding(budget=1, utility=other["x"]))
+
+
+def test_open_refuses_what_cannot_be_shed() -> None:
+    query, streams = scanned(), lagging(2, 10)
+    with pytest.raises(wj.QueryError, match=r"give a windjoin\.Shedding"):
+        query.open(shed=0.8)  # type: ignore[arg-type]
+    with pytest.raises(wj.QueryError, match="shed= with hosts="):
+        query.open(shed=shedding(10), hosts=2)
+    with pytest.raises(wj.QueryError, match="shed= with memory="):
+        query.open(shed=shedding(10), memory="1GB", spill="folder")
+    for length, says in (("1us", "shorter than the unit"), ("1ms", "makes 10,000 basic windows")):
+        with pytest.raises(wj.QueryError, match=says):
+            play(query, streams, shed=shedding(10, basic_window=length))
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    near = wj.join(a, b, on=wj.l2(a["v"], b["v"]) <= 1, nearest=1)
+    with pytest.raises(wj.QueryError, match="nearest= with shed="):
+        near.open(shed=shedding(10))
+    with pytest.raises(wj.QueryError, match="shed= is not for how="):
+        wj.join(a, b, on=a["k"] == b["k"], how="left").open(shed=shedding(10))
+    named = wj.join(a, b, on=a["k"] == b["k"])
+    with named.open(shed=shedding(10, utility=a["n"])) as session:
+        session.push("a", {"t": [1], "k": [1], "n": ["x"]})
+        with pytest.raises(wj.SchemaError, match="is text; give a number"):
+            session.push("b", {"t": [1], "k": [1]})
+
+
+def test_a_budget_above_one_is_more_than_one_core() -> None:
+    assert wj.Shedding(budget=2.5).budget == 2.5
+
+
+def test_a_query_file_plays_files_into_a_session_that_sheds(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from windjoin.cli.main import main
+
+    for name, columns in lagging(20, 60).items():
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    file = tmp_path / "query.toml"
+    text = "on = \"a['x'] * b['x'] == b['x'] * b['x']\"\n"
+    for name in "ab":
+        text += (
+            f'[streams.{name}]\npath = "{name}.parquet"\ntime = "t"\nwindow = "10s"\nunit = "ms"\n'
+        )
+    file.write_text(text + "[shed]\ncomparisons_per_s = 9000\nutility = 'b[\"x\"]'\n")
+    assert main(["run", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "shedding: selective, budget 9,000 comparisons a second" in told
+    assert "of the work is done" in told
+    for wrong, says in (
+        ("[shed]\nbudgets = 1\n", "[shed] has the unknown key 'budgets'; did you mean 'budget'?"),
+        ("[shed]\nbudget = 0\n", "[shed]: budget=0: give a number above 0"),
+    ):
+        file.write_text(text + wrong)
+        assert main(["run", str(file)]) != 0
+        assert says in capsys.readouterr().err
+    file.write_text("shed = 1\n" + text)
+    assert main(["run", str(file)]) != 0
+    assert "shed = 1: describe it in a table, [shed]" in capsys.readouterr().err
