@@ -1,9 +1,9 @@
-"""Regenerate the published figures 2 to 8 of load shedding, and the left half of 9: data, plots, claims.
+"""Regenerate the published figures 2 to 9 of load shedding: data, plots, claims.
 
 python benchmarks/paper/shedding.py [--seeds 10] [--out benchmarks/paper/results]
 
 Figures come from sessions of the package with the published streams; `comparisons_per_s` stands for
-the published machine, so they are the same everywhere.  The right half of figure 9 (indexes) is
+the published machine, so they are the same everywhere.  Indexes, the right half of figure 9, are
 timed by ``benchmarks/paper/inverted.py``.
 """
 
@@ -242,7 +242,7 @@ def _ways(runs: Any) -> list[Verdict]:
     }
     told = "; ".join(f"{name}: {said([100 * g for g in v], 0)} %" for name, v in grown.items())
     found.append(Verdict(
-        "shedding-8", "what time and direction adaptation bring over rate adaptation grows with skew",
+        "shedding-8", "what time and direction adaptation bring on top grows with skew",
         verdict([less(a, b) for a, b in zip(over[0.6], over[1.0], strict=True)]),
         "over rate adaptation at kappa 0.6 and 1: " + "; ".join(
             f"{said([100 * g for g in a], 0)} % and {said([100 * g for g in b], 0)} %"

@@ -1,4 +1,4 @@
-"""The streams of the published experiments on shedding: sets whose popular items change with time."""
+"""The streams of the published experiments: sets whose popular items change with time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Play files into a session as if their rows came live: what a query file with ``[shed]`` asks for."""
+"""Play files into a session as if their rows came live, for query files with ``[shed]``."""
 
 from __future__ import annotations
 
