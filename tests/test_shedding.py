@@ -11,7 +11,7 @@ import windjoin as wj
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.shedding_streams import by_hash, lagging, play, scanned
+from tests.shedding_streams import by_hash, lagging, play, pushes, scanned
 
 WINDOW = 10_000
 pytestmark = pytest.mark.filterwarnings("ignore::windjoin.SheddingWarning")
@@ -398,3 +398,17 @@ def test_a_query_file_plays_files_into_a_session_that_sheds(
     file.write_text("shed = 1\n" + text)
     assert main(["run", str(file)]) != 0
     assert "shed = 1: describe it in a table, [shed]" in capsys.readouterr().err
+
+
+def test_windows_may_change_while_load_is_shed() -> None:
+    streams = lagging(30, 60, 3.0)
+    truth = by_hash(streams, WINDOW)
+    found = []
+    with scanned().open(rows_only=True, shed=shedding(9000)) as session:
+        for number, (name, rows) in enumerate(pushes(streams)):
+            if number == 120:
+                session.set_window("a", "4s")
+            results = session.push(name, rows)
+            found += zip(results["a"].tolist(), results["b"].tolist(), strict=True)
+    assert len(found) == len(set(found)) > 0
+    assert set(found) < truth

@@ -127,7 +127,9 @@ class Controller:
                     for step in order.steps
                 ]
             )  # fmt: skip
-            self.watched.append(_Watched(shedder, known.get((number, hops), fresh)))
+            old = known.get((number, hops), fresh)
+            same = [hop.windows for hop in old.hops] == [hop.windows for hop in fresh.hops]
+            self.watched.append(_Watched(shedder, old if same else fresh))
         self._apply(self.fraction)
 
     # -- the beat --------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ class SheddingJoin(LiveJoin):
         super().__init__(spec, lateness, silence=silence)
 
     def _follow(self, orders: list[Order]) -> None:
+        self.control.spec = self.spec  # windows may have got other lengths
         self._hops = [[] for _ in orders]
         self._shedders: list[Shedder] = []
         super()._follow(orders)
