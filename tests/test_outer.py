@@ -349,3 +349,30 @@ def test_tables_in_stretches_have_the_same_rows_without_partners(how: Any) -> No
     wj.testing.assert_same_results(
         query.iterate({n: [t] for n, t in tables.items()}), query.run(tables)
     )
+
+
+def test_query_files_say_how(tmp_path: Any) -> None:
+    from windjoin.cli.queryfile import read_query_file
+
+    streams = "".join(f'[streams.{n}]\npath = "{n}.csv"\ntime = "t"\nwindow = 5\n' for n in "abc")
+    on = """on = ["a['k'] == b['k']", "b['k'] == c['k']"]\n"""
+    path = tmp_path / "query.toml"
+    path.write_text(f'how = "anti"\n{on}{streams}')
+    assert read_query_file(path).query.sides.missing == (1, 2)
+    path.write_text(f'keep = ["a", "c"]\n{on}{streams}')
+    assert read_query_file(path).query.sides.keep == (0, 2)
+    path.write_text(f'missing = "c"\n{on}{streams}')
+    assert read_query_file(path).query.sides.missing == (2,)
+    path.write_text(f'how = "outer"\n{on}{streams}')
+    with pytest.raises(wj.QueryError, match="how='outer': it is one of"):
+        read_query_file(path)
+
+
+def test_plans_tell_which_rows_come_out() -> None:
+    tables = {n: {"t": [1], "k": [1]} for n in "abc"}
+    left = wj.join(A, B, on=ON, how="left")
+    assert "and rows of a that are in no result" in left.explain()
+    asked = wj.join(A, B, C, on=[ON, B["k"] == C["k"]], missing=[C])
+    asked.run(tables)
+    assert "combinations that no row of c fits\nby this join:" in asked.explain()
+    assert asked.explain("json")["missing"] == ["c"]
