@@ -4,6 +4,16 @@
  * test for window and range.  A stretch is as long as the windows that are asked for, which therefore
  * touch two of them, and what they touch stays in the caches.  Where there are many more cells than
  * rows, cells share buckets.
+ *
+ * Rows 0 to 7 with values 7 1 4 0 | 5 2 8 1, cells of width 3 (0: 0-2, 1: 3-5, 2: 6-8), two stretches
+ * of four rows (there are 1 << STRETCH_BITS at least), dense = 3:
+ *
+ *   start   | 0 2 3 4 | 4 6 7 8 |         of cells 0, 1, 2 in each stretch, and an end
+ *   row     | 1 3 | 2 | 0 | 5 7 | 4 | 6 |
+ *   value   | 1 0 | 4 | 7 | 2 1 | 5 | 8 |
+ *
+ * A probe for values [4, 8] touches cells 1 and 2: one run of rows per stretch, row[2..4) and row[6..8),
+ * of which vectors test time and value.
  */
 #ifndef WINDJOIN_BUCKETS_H
 #define WINDJOIN_BUCKETS_H

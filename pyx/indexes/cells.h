@@ -2,6 +2,15 @@
  *
  * A probe for a range of values asks for the rows of all cells the range touches.  Values lie beside
  * the times, in lines and in lists, so one look decides for both.
+ *
+ * Cells of width 3; rows 0, 1, 2 with values 7, 1, 8 at times 10, 11, 12; 4 of the 8 slots of a line:
+ *
+ *   value -> cell -> code (KeySpace)   line of the code: time, row     value
+ *     7       2       0                | - | - | 10 | 12 |  - - 0 2  | - | - | 7 | 8 |
+ *     1       0       1                | - | - |  - | 11 |  - - - 1  | - | - | - | 1 |
+ *
+ * A probe for [5, 7] touches cells 1 and 2.  Cell 1 has no code, so only line 0 is looked at: both rows
+ * are tested for time and value at once, and row 0 stays.
  */
 #ifndef WINDJOIN_CELLS_H
 #define WINDJOIN_CELLS_H

@@ -8,6 +8,16 @@
  * A line holds 32 bits of a time: how far it lies from `base`.  Where 32 bits do not span what is
  * alive, they count steps of 2 ** shift, and exact times lie beside the lines, for those probes whose
  * bounds fall into the step of a row.  Values of the rows may lie beside both lines and lists (cells.h).
+ *
+ * A key with rows 0, 2, 5 at times 101, 104, 109; base 100, shift 0; 4 of the 8 slots:
+ *
+ *                time                row                 more   lists of older rows
+ *                |  - |  1 |  4 |  9 |  - |  0 |  2 |  5 |   0
+ *   row 7, 112   |  1 |  4 |  9 | 12 |  0 |  2 |  5 |  7 |   0
+ *   row 8, 113   |  4 |  9 | 12 | 13 |  2 |  5 |  7 |  8 |   1 -> | 101, row 0 |
+ *
+ * Had the horizon been 102 before row 8 came, row 0 would have been dropped.  A probe from 105 on sees
+ * that slot 0 (104) is earlier, so all in the list are, and does not look there.
  */
 #ifndef WINDJOIN_LINES_H
 #define WINDJOIN_LINES_H

@@ -2,6 +2,15 @@
  *
  * The window of a probe is turned into a range of row numbers first (`aim`), all windows of a block at
  * once; a list then needs 4 bytes per row, and one vector comparison finds both of its ends.
+ *
+ * The layout is that of a sparse matrix by rows (CSR).  Rows 0 to 5 with codes 1 0 1 2 1 0:
+ *
+ *   lists[].begin   | 0 | 2 | 5 | 6 |      of codes 0, 1, 2, and one behind the last
+ *                     |   |_______|_______
+ *                     v           v       v
+ *   row             | 1   5 | 0   2   4 | 3 |
+ *
+ * A probe for code 1 whose window is rows [1, 4] finds 2 and 4 in | 0 2 4 |.
  */
 #ifndef WINDJOIN_RANKS_H
 #define WINDJOIN_RANKS_H
