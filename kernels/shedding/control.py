@@ -23,7 +23,8 @@ from windjoin.pyx.live.shedder import Beat, Shedder
 MOST_PERIODS = 50  # that are made up for, after a silence
 ENOUGH_ROWS = 30.0  # joined fully, to know what one takes
 MOST_ROWS = 1024
-LOOKS_SELDOM = 16  # where all is done, one of so many chunks is learned from
+LOOKS_SELDOM = 16  # where all is done, one of so many chunks is learned from,
+LOOKS_OFTEN = 4  # until something is known
 LEAST_SAMPLE = 0.02  # of what `sample` says: something is learned however little is done
 MOST_CHUNK = 256  # rows between two looks at the clock
 KEPT = 0.7  # weight of what a row took in the slots before
@@ -313,7 +314,7 @@ class Controller:
             watched.shedder.set_shares(self.sample, 1.0)
             watched.shedder.chunk = self._chunk(watched, MOST_ROWS)
             known = watched.direction.rows > ENOUGH_ROWS
-            watched.shedder.looks_every = LOOKS_SELDOM if known else 1
+            watched.shedder.looks_every = LOOKS_SELDOM if known else LOOKS_OFTEN
 
     def _do_some(self, fraction: float) -> None:
         settings = self.settings
