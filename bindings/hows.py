@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from windjoin.errors import QueryError, hint, quoted
 from windjoin.expressions import Expression
-from windjoin.kernels.spec import Kept
 from windjoin.streams import Stream
+
+if TYPE_CHECKING:
+    from windjoin.kernels.spec import Kept
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 
@@ -40,6 +42,8 @@ class Sides:
 
     def kept(self, count: int) -> Kept | None:
         """The same for the kernels, where one stream is asked about; None: an inner join."""
+        from windjoin.kernels.spec import Kept
+
         given = self.given(count)
         if self.keep:
             return Kept(self.keep)

@@ -172,7 +172,9 @@ cdef class Gatherer:
             if batch.release != NULL:
                 batch.release(&batch)
 
-    cdef int fill(self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch) except -1:
+    cdef int fill(
+        self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch
+    ) except -1:
         """Gather ``n`` of the rows into one batch.
 
         Hosts of a cluster ask for columns of one stream at the same time, each for its own rows.

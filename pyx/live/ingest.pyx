@@ -12,8 +12,6 @@ from libc.string cimport memcpy, memset
 
 cimport numpy as cnp
 
-import numpy as np
-
 from windjoin.pyx.base.index cimport SLACK, out_of_memory
 from windjoin.pyx.encoding.keys cimport BytesSpace
 from windjoin.pyx.live.store cimport Extent
