@@ -225,8 +225,8 @@ class Session(Door):
         hosts = asked_hosts(bound, self._options)
         if hosts is None:
             return LiveJoin(spec, lateness, silence=silence)
-        options = {"lateness": lateness, "ordered": self._options.ordered, "silence": silence}
-        return ClusterJoin(spec, hosts, **options)
+        ordered = self._options.ordered
+        return ClusterJoin(spec, hosts, lateness=lateness, ordered=ordered, silence=silence)
 
     def _open_entrances(self, bound: BoundQuery, live: Intake, kept: bool) -> None:
         """A short way for streams whose rows the kernels take as they lie in memory.

@@ -22,7 +22,7 @@ def replay(
     }
     schemas = {name: table.schema for name, table in tables.items()}
     joined = query.iterate(sources, schemas=schemas, shed=shed)
-    found = list(joined)
+    found: list[Any] = list(joined)
     metrics = joined.metrics
     joined.close()
     schema = query.bind(schemas).schema
