@@ -80,8 +80,8 @@ class Latencies:
     >>> latencies = Latencies(1)
     >>> latencies.pushed(0, 0, 5.0)
     >>> latencies.left([np.array([0, 1])], 5.25)
-    >>> round(latencies.percentile(0.5), 2)
-    0.25
+    >>> 0.2 < latencies.percentile(0.5) < 0.3  # as exactly as its bins are
+    True
     """
 
     def __init__(self, streams: int) -> None:

@@ -139,7 +139,7 @@ def scenario_from(data: Mapping[str, Any], *, name: str = "scenario") -> Scenari
     Traceback (most recent call last):
     ...
     windjoin.diffusion.scenario.ScenarioError: streams[0] has no key 'window'; \
-it may have burst, name, rate, row_bytes, window_s
+it may have alternate, burst, name, rate, row_bytes, window_s
     """
     given = {"name": name, **data}
     if "streams" not in given:

@@ -212,7 +212,10 @@ def test_replay_of_all_steps_is_the_join_of_the_accepted_rows(session: SessionCa
 @given(sessions(most=3))
 def test_replay_equals_row_by_row_arrival(session: SessionCase):
     outcome = replay(session.case.query, session.events(), session.lateness)
-    assert outcome == one_row_at_a_time(session)
+    again = one_row_at_a_time(session)
+    assert (outcome.results, outcome.rejected, outcome.accepted) == (
+        again.results, again.rejected, again.accepted
+    )  # fmt: skip
 
 
 def one_row_at_a_time(session: SessionCase) -> Outcome:

@@ -16,7 +16,6 @@ from windjoin.cli.text import first_rows, metrics_text, pace
 from windjoin.cli.watch import watched
 from windjoin.inputs import as_table
 from windjoin.query import Query
-from windjoin.shed_report import lines
 from windjoin.shedding import Shedding
 
 ROWS_SHOWN = 10
@@ -136,5 +135,7 @@ def timed_replay(query: Query, tables: dict[str, pa.Table], shed: Shedding) -> p
     results, metrics = replay(query, tables, shed)
     rows = sum(table.num_rows for table in tables.values())
     print(pace(rows, results.num_rows, time.perf_counter() - began))
+    from windjoin.shed_report import lines  # brings the kernels with it
+
     print("\n".join(lines(metrics["shedding"])), flush=True)
     return results
