@@ -45,10 +45,17 @@ def texts(n: int) -> tuple[KeySpace, Callable[[], Any]]:
 @pytest.mark.parametrize("make", [integers, usable_integers, pairs, texts])
 def test_an_interrupt_is_heard_amid_many_keys(make: Any) -> None:
     space, encode = make(KEYS)
-    for moment in (0.01, 0.04):  # the later one meets a table that grows
-        signal.setitimer(signal.ITIMER_REAL, moment)
-        with pytest.raises(KeyboardInterrupt):
+    heard, moment = 0, 0.04  # late ones meet a table that grows
+    while heard < 2:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, moment)
             encode()
-        assert space.used == space.n_codes < KEYS
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            heard += 1
+            assert space.used == space.n_codes <= KEYS
+        else:  # it was done before
+            space, encode = make(KEYS)
+        moment /= 2
     assert (np.bincount(encode(), minlength=KEYS) == 1).all()
     assert space.used == space.n_codes == KEYS
