@@ -27,7 +27,7 @@ static inline size_t array_bytes(int64_t n) {
     return bytes < HUGE_PAGE / 2 ? bytes : (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 }
 
-/* n int64; to be freed with free(). */
+/* n int64; to be freed with free(), or with free_array(). */
 static inline int64_t *new_array(int64_t n) {
     size_t bytes = array_bytes(n);
     if (bytes < HUGE_PAGE) return malloc(bytes ? bytes : 8);
@@ -36,6 +36,18 @@ static inline int64_t *new_array(int64_t n) {
     if (array) madvise(array, bytes, MADV_HUGEPAGE);
 #endif
     return array;
+}
+
+/* Free what new_array gave, and give the pages of a large one back at once: what windows held has
+ * to go when they shrink, and malloc keeps up to 64 MB at the end of a thread's arena, where
+ * malloc_trim does not reach.  What the next batch wants again is better left to free(). */
+static inline void free_array(void *array) {
+#if defined(__GLIBC__) && defined(MADV_DONTNEED)
+    size_t bytes = array ? malloc_usable_size(array) : 0;
+    if (bytes >= HUGE_PAGE && !((uintptr_t)array & (HUGE_PAGE - 1)))
+        madvise(array, bytes & ~(size_t)4095, MADV_DONTNEED);
+#endif
+    free(array);
 }
 
 /* Give what was freed back to the system, from wherever it lies. */
@@ -51,7 +63,7 @@ static inline int64_t *grown_array(int64_t *old, int64_t used, int64_t n) {
     int64_t *array = new_array(n);
     if (!array) return NULL;
     copy_bytes(array, old, (size_t)used * sizeof(int64_t));
-    free(old);
+    free_array(old);
     return array;
 }
 #endif

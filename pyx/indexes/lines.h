@@ -80,7 +80,7 @@ static inline int lines_grow(Lines *all, int64_t n, int valued, int exact) {
     memset(more + old, 0, (size_t)(n - old) * sizeof(uint32_t));
     for (int64_t c = old; c < n; c++)
         for (int k = 0; k < LINE_ROWS; k++) lines[c].time[k] = LINE_VACANT;
-    free(all->memory);
+    free_array(all->memory);
     all->memory = memory;
     all->lines = lines;
     all->value = valued ? values : NULL;

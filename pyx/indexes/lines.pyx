@@ -39,6 +39,7 @@ cdef extern from "lines.h" nogil:
 
 cdef extern from "memory.h" nogil:
     size_t array_bytes(int64_t n)
+    void free_array(void *array)
 
 cdef enum:
     MOST_LISTS = 0x7ffffffe
@@ -64,7 +65,7 @@ cdef class KeyLines(Index):
         self.n_vacant = self.n_lists = 0
 
     def __dealloc__(self):
-        free(self.all.memory)
+        free_array(self.all.memory)
         free(self.vacant)
 
     cdef void keep_values(self) noexcept:

@@ -21,6 +21,7 @@ cdef extern from "lists.h" nogil:
 
 cdef extern from "memory.h" nogil:
     size_t array_bytes(int64_t n)
+    void free_array(void *array)
     int64_t *grown_array(int64_t *old, int64_t used, int64_t n)
 
 
@@ -50,9 +51,9 @@ cdef class KeyLists(Index):
             give_array(self.all.time, self.time_room)
             give_array(self.all.row, self.row_room)
         else:
-            free(self.all.time)
-            free(self.all.row)
-        free(self.all.value)
+            free_array(self.all.time)
+            free_array(self.all.row)
+        free_array(self.all.value)
 
     @staticmethod
     def load(const int32_t[::1] codes, const int64_t[::1] times, int64_t n_codes, int64_t first=0):

@@ -32,7 +32,7 @@ static inline int waiting_add(Waiting *all, int64_t n, const int64_t *value, con
         int64_t *column[] = {all->time, all->value, all->row};
         for (int k = 0; used && k < 3; k++)
             memcpy(fresh + k * room, column[k] + all->head, (size_t)used * sizeof(int64_t));
-        free(all->time);
+        free_array(all->time);
         all->time = fresh;
         all->value = fresh + room;
         all->row = fresh + 2 * room;
@@ -52,7 +52,7 @@ static inline int waiting_add(Waiting *all, int64_t n, const int64_t *value, con
 static inline void waiting_look(Waiting *all) {
     int64_t most = all->most[0] > all->most[1] ? all->most[0] : all->most[1];
     if (all->head == all->tail && all->room > 8 * most) {
-        free(all->time);
+        free_array(all->time);
         *all = (Waiting){0};
     }
     all->most[0] = all->most[1];
