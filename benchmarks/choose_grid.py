@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from windjoin.diffusion.choose import Choice, Statistics, choose
+from windjoin.diffusion.choose import Choice, LoadStatistics, choose
 from windjoin.diffusion.scenario import Costs, HostSpec, Scenario, StreamSpec
 from windjoin.diffusion.simulator import simulate
 
@@ -52,7 +52,7 @@ def setting(streams: int, hosts: int, window: float, matches: float, load: float
 
 def measure(scenario: Scenario) -> tuple[Choice, dict[str, float]]:
     """The choice, and results per second of every strategy with its own parameters."""
-    known = replace(Statistics.of(scenario), patience_s=scenario.seconds)
+    known = replace(LoadStatistics.of(scenario), patience_s=scenario.seconds)
     choice = choose(known, scenario.host_count)
     found = {}
     for estimate in choice.estimates:

@@ -19,7 +19,7 @@ from windjoin.kernels.spec import I64, Call, JoinSpec, Nearest, Opaque, Similari
 from windjoin.layout import gatherable_schema
 from windjoin.lowering import Lowering
 from windjoin.measures import score_values
-from windjoin.output import Fetch, Output, table_fetch
+from windjoin.output import Fetch, ResultColumns, table_fetch
 from windjoin.query import Query
 from windjoin.rows import Prepared, StreamRows
 from windjoin.times import Clock, TimeColumn, clock_of, time_column, window_ticks
@@ -59,7 +59,7 @@ class BoundQuery:
                 lowering.where(number, condition)
         for condition in query.on:
             lowering.add(condition)
-        self.output = Output(query, schemas, lowering.score)
+        self.output = ResultColumns(query, schemas, lowering.score)
         lowering.finish()
         self._opaque = lowering.opaque
         self._plans = lowering.plans

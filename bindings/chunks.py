@@ -79,7 +79,7 @@ class Chunks:
             self._batches[number], self._files[number] = table, size
             self.bytes_on_disk += size
 
-    def forget(self, head: int) -> None:
+    def expire(self, head: int) -> None:
         """Rows before ``head`` are not asked for any more."""
         while self._batches and self._starts[0] + self._batches[0].num_rows <= head:
             gone, on_disk = self._batches.popleft(), self._files.popleft()

@@ -23,15 +23,15 @@ from windjoin.kernel_errors import own_error
 from windjoin.kernels import batch
 from windjoin.kernels.compiling import CompileError
 from windjoin.kernels.hosted import HostJoin, Way
-from windjoin.kernels.intake import Intake, Judged, Silencing
+from windjoin.kernels.intake import Intake, LateSplit, Silencing
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.outer import Outer
 from windjoin.kernels.raised import FunctionRaised
-from windjoin.kernels.records import spread_wides
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.similarity import SAMPLE_ROWS, with_sampled
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, measure, unseen
+from windjoin.kernels.varlen import spread_varlen
 from windjoin.kernels.window import LONG_AGO
 from windjoin.pyx.base.column import time_order
 from windjoin.pyx.base.crew import surely
@@ -142,18 +142,18 @@ class ClusterJoin(Intake):
         self._found = results
         self.cluster.results = [completed for completed, _ in done]
 
-    def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
+    def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
         """Hand newly arrived rows to the hosts; all results that are complete then."""
-        self.clocks[stream].newest = judged.newest
+        self.clocks[stream].newest = late_split.newest
         if self.silence is not None:
             self.silence.heard(stream if len(rows) else -1)
         self.counts[stream].rows_in += len(rows)
-        usable = self.usable(stream, rows, judged)
+        usable = self.usable(stream, rows, late_split)
         if self.outer is not None:
-            self.outer.admit(stream, rows, judged.late, usable)
-        self._add(stream, rows, usable, judged.ordered)
+            self.outer.admit(stream, rows, late_split.late, usable)
+        self._add(stream, rows, usable, late_split.ordered)
         found = self.catch_up()
-        self._look_after(len(rows) + self._forget() // 2)
+        self._maintain_sometimes(len(rows) + self._expire() // 2)
         if self.outer is None:
             with told_where():
                 self.reviser.look(self)
@@ -166,12 +166,12 @@ class ClusterJoin(Intake):
 
     def _add(self, stream: int, rows: Rows, usable: Bools | None, ordered: bool) -> None:
         window = self.windows[stream]
-        codes, records = self.encode(stream, rows, usable)
+        codes, varlen_rows = self.encode(stream, rows, usable)
         numbers = np.arange(window.tail, window.tail + len(rows))
         time = rows.time if usable is None else np.where(usable, rows.time, LONG_AGO)
         columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
         store = self._stores[stream]
-        store.append(np.ascontiguousarray(time), columns, codes, records, numbers)
+        store.append(np.ascontiguousarray(time), columns, codes, varlen_rows, numbers)
         if usable is not None:
             time, numbers = time[usable], numbers[usable]
         if not ordered:
@@ -185,7 +185,7 @@ class ClusterJoin(Intake):
         clock.promised = max(clock.promised, time)
         if self.silence is not None:
             self.silence.heard(stream)
-        self._look_after(1 + self._forget() // 2)
+        self._maintain_sometimes(1 + self._expire() // 2)
 
     def flush(self) -> list[Any]:
         """All results that are still to come, now that no rows will."""
@@ -198,7 +198,7 @@ class ClusterJoin(Intake):
         """Results that are complete as all streams have come so far."""
         found = self._counted(min(clock.watermark for clock in self.clocks))
         if self.outer is not None:
-            self._forget()  # what can be in no result any more comes out with these
+            self._expire()  # what can be in no result any more comes out with these
         return found
 
     def _counted(self, watermark: int) -> list[Any]:
@@ -245,12 +245,12 @@ class ClusterJoin(Intake):
 
     # -- forgetting ----------------------------------------------------------------------------
 
-    def _forget(self) -> int:
+    def _expire(self) -> int:
         """Forget what no row to come can reach, on hosts or here; how many rows that were."""
         earliest, gone = self.cluster.earliest, 0
         if earliest != LONG_AGO:
             for store, stream in zip(self._stores, self.spec.streams, strict=True):
-                gone += store.forget(max(earliest - stream.window, LONG_AGO))
+                gone += store.expire(max(earliest - stream.window, LONG_AGO))
         if self.outer is not None:
             self.outer.settle()
         self.keep_small()
@@ -272,7 +272,7 @@ class ClusterJoin(Intake):
 
     def _sweep(self) -> None:
         for worker in self.cluster.workers.values():
-            worker.operator.sweep()
+            worker.operator.compact()
         super()._sweep()
 
     # -- looking -------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def hosts_as_data(cluster: Cluster) -> list[dict[str, Any]]:
     found = []
     for number, tally, compared in cluster.tallies():
         worker = cluster.workers.get(number)
-        held = 0 if worker is None else sum(map(len, worker.shelves))
+        held = 0 if worker is None else sum(map(len, worker.host_windows))
         found.append(
             {
                 "host": number,
@@ -426,7 +426,7 @@ def join_on_hosts(
 ) -> tuple[list[I64], batch.Run, Scores, dict[str, Any]]:
     """Row numbers of every result of whole tables, its scores, and what the hosts did."""
     statistics = with_sampled(
-        measure(spec, list(rows)), spec, spread_wides(spec, rows, SAMPLE_ROWS)
+        measure(spec, list(rows)), spec, spread_varlen(spec, rows, SAMPLE_ROWS)
     )
     bare = replace(spec, scores=(), kept=None)  # they are computed once all results are there
     join = ClusterJoin(bare, hosts, statistics=statistics, span=_span(rows))

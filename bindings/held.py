@@ -31,13 +31,13 @@ class Held:
         self,
         bound: BoundQuery,
         live: Intake,
-        entrances: dict[str, Any],
+        stream_inputs: dict[str, Any],
         nbytes: Callable[[int], int],
     ) -> None:
         self._bound = bound
         self._windows, self._clocks = live.windows, live.clocks
         self._nbytes = nbytes
-        self._entrances = entrances
+        self._stream_inputs = stream_inputs
         self._closed: dict[str, Any] = {}
         self._look_at = [FIRST_LOOK] * len(live.windows)
         self._told: set[int] = set()
@@ -61,7 +61,7 @@ class Held:
     def close_entrances(self) -> None:
         """All rows come by where they can be looked at, from now on."""
         self._closed.clear()
-        self._entrances.clear()
+        self._stream_inputs.clear()
 
     def look(self) -> None:
         """See whether there is something to tell; costs nothing where windows do not grow."""
@@ -76,12 +76,12 @@ class Held:
                 self._told.add(number)
                 self.due.append(number)
         if self.due:
-            self._closed.update(self._entrances)
-            self._entrances.clear()
+            self._closed.update(self._stream_inputs)
+            self._stream_inputs.clear()
 
     def tell(self) -> None:
         """Tell what is due; nothing has been taken of the push that comes by."""
-        self._entrances.update(self._closed)
+        self._stream_inputs.update(self._closed)
         self._closed = {}
         while self.due:
             number = self.due.pop()

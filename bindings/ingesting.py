@@ -17,9 +17,9 @@ from windjoin.kinds import INT64_MAX, INT64_MIN
 from windjoin.payload import Payload
 from windjoin.plain import FLOAT64, Direct, number_column
 from windjoin.pyx.arrow.payload import Gatherer, Pages
-from windjoin.pyx.live.feed import Feed
 from windjoin.pyx.live.ingest import Ingest
-from windjoin.pyx.live.store import Clock, Counts, Extent
+from windjoin.pyx.live.store import Counts, Extent, Watermark
+from windjoin.pyx.live.stream_joiner import StreamJoiner
 from windjoin.rows import StreamRows
 
 MANY = 4  # times as many columns as are read, and a few: reading would cost less than naming them
@@ -38,16 +38,16 @@ class Ending:
     empty: pa.Table
     tabled: Callable[[list[pa.RecordBatch], int], Any]  # of push number ...
     results: Callable[[list[Any], int], Any]  # of row numbers and scores, the same
-    forget: Callable[[], None]  # the payload of rows that have gone
+    expire: Callable[[], None]  # the payload of rows that have gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingesting:
     """All that an `Ingest` is told."""
 
-    feeds: list[Feed]
+    joiners: list[StreamJoiner]
     number: int
-    clock: Clock
+    clock: Watermark
     counts: Counts
     extents: list[Extent]
     schema: pa.Schema
@@ -55,7 +55,7 @@ class Ingesting:
     columns: list[ReadColumn]
     n_columns: int
     n_keys: int
-    n_wides: int
+    n_varlen: int
     most_columns: int
     tests: list[Test]
     filters: Callable[[Any, Any, int], Any] | None
@@ -67,7 +67,7 @@ class Ingesting:
     empty: pa.Table
     tabled: Callable[[list[pa.RecordBatch], int], Any]
     results: Callable[[list[Any], int], Any]
-    forget: Callable[[], None] | None  # None: by pages
+    expire: Callable[[], None] | None  # None: by pages
     told: Callable[[Any, Any, int], None] | None
     reject: Callable[[Any, Any, Any], None]
 
@@ -91,7 +91,7 @@ def ingest(
     kept = len(own.names)
     return Ingest(
         Ingesting(
-            feeds=live.feeds,
+            joiners=live.joiners,
             number=number,
             clock=live.clocks[number],
             counts=live.counts[number],
@@ -101,7 +101,7 @@ def ingest(
             columns=[read_column(one) for one in direct],
             n_columns=len(spec.columns),
             n_keys=len(spec.keys),
-            n_wides=len(spec.wides),
+            n_varlen=len(spec.varlen),
             most_columns=MANY * max(len(direct), kept) + FEW,
             tests=tests or [],
             filters=None if tests is not None else rows.live_rows,
@@ -113,7 +113,7 @@ def ingest(
             empty=ending.empty,
             tabled=ending.tabled,
             results=ending.results,
-            forget=None if paged and live.spec.nearest is None else ending.forget,
+            expire=None if paged and live.spec.nearest is None else ending.expire,
             told=told,
             reject=_of_tables(reject),
         )

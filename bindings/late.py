@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 from windjoin.errors import LateRowError, LateRowWarning, QueryError, warn
-from windjoin.kernels.intake import Judged
+from windjoin.kernels.intake import LateSplit
 from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
-from windjoin.pyx.live.store import Clock as Marks
+from windjoin.pyx.live.store import Watermark
 from windjoin.times import Clock, TimeColumn
 from windjoin.watermarks import length_text, time_text
 
@@ -27,25 +27,26 @@ class LateRows:
         self.told: set[str] = set()  # streams
 
     def tell(
-        self, column: TimeColumn, clock: Clock, marks: Marks, times: I64, judged: Judged
+        self, column: TimeColumn, clock: Clock, marks: Watermark, times: I64, late_split: LateSplit
     ) -> None:
         """Say what ``on_late`` asks for about rows of which some were judged to be late."""
         stream = column.stream
-        if judged.late is None or self._on_late == "keep" or stream in self.told:
+        if late_split.late is None or self._on_late == "keep" or stream in self.told:
             return
-        row = int(judged.late.argmax())
+        row = int(late_split.late.argmax())
         time = int(times[row])
         told = (
             f"stream {stream!r}, row {row} of the push: its time {time_text(column, time)} is"
-            f" before the stream's watermark {time_text(column, judged.watermark)}, so it is late;"
-            f" {self._why(clock, marks, time, judged.watermark)}"
+            f" before the stream's watermark {time_text(column, late_split.watermark)},"
+            " so it is late;"
+            f" {self._why(clock, marks, time, late_split.watermark)}"
         )
         if self._on_late == "raise":
             raise LateRowError(
                 f"{told}. Nothing of the push was taken: push it again without its late rows,"
                 " which are those in this error's `rows`",
                 stream,
-                np.flatnonzero(judged.late).tolist(),
+                np.flatnonzero(late_split.late).tolist(),
             )
         self.told.add(stream)
         warn(
@@ -54,7 +55,7 @@ class LateRows:
             LateRowWarning,
         )
 
-    def _why(self, clock: Clock, marks: Marks, time: int, watermark: int) -> str:
+    def _why(self, clock: Clock, marks: Watermark, time: int, watermark: int) -> str:
         """Who said that no such row would come, or what would have kept it."""
         if marks.promised == INT64_MAX:
             return "`finish` had said that no more rows of this stream would come"

@@ -31,7 +31,7 @@ from windjoin.kernels import spec
 from windjoin.measures import has_kernel, operands
 from windjoin.operands import Recipe, Rule, bounded, form_of, itself, word_count
 from windjoin.pairs import measured_type
-from windjoin.wides import WideRecipe
+from windjoin.varlen import VarlenRecipe
 
 
 @dataclass(slots=True)
@@ -43,8 +43,8 @@ class StreamPlan:
     filters: list[Typed] = field(default_factory=list)
     owned: int = 0  # of these, the first: what ``where`` says, apart from what conditions come to
     spaces: list[int] = field(default_factory=list)
-    wides: list[WideRecipe] = field(default_factory=list)
-    scored: list[WideRecipe] = field(default_factory=list)  # wide columns that only scores read
+    varlen: list[VarlenRecipe] = field(default_factory=list)
+    scored: list[VarlenRecipe] = field(default_factory=list)  # wide columns that only scores read
     wide_spaces: list[int] = field(default_factory=list)
 
     def dtypes(self) -> tuple[spec.Dtype, ...]:
@@ -55,23 +55,23 @@ class StreamPlan:
         """The layouts of the keys."""
         return tuple(_layout(recipe) for recipe in self.keys)
 
-    def wide_specs(self) -> tuple[spec.WideSpec, ...]:
+    def wide_specs(self) -> tuple[spec.VarlenSpec, ...]:
         """What the wide columns hold."""
         return tuple(
-            spec.WideSpec(
+            spec.VarlenSpec(
                 recipe.form, "int64" if recipe.item is None else _layout(recipe.item), space
             )
-            for recipe, space in zip(self.all_wides, self.wide_spaces, strict=True)
+            for recipe, space in zip(self.all_varlen, self.wide_spaces, strict=True)
         )
 
     @property
-    def all_wides(self) -> list[WideRecipe]:
+    def all_varlen(self) -> list[VarlenRecipe]:
         """Wide columns as the kernels number them."""
-        return [*self.wides, *self.scored]
+        return [*self.varlen, *self.scored]
 
     def without_scores(self) -> StreamPlan:
         """What is made for the conditions alone."""
-        return replace(self, scored=[], wide_spaces=self.wide_spaces[: len(self.wides)])
+        return replace(self, scored=[], wide_spaces=self.wide_spaces[: len(self.varlen)])
 
 
 class Lowering:
@@ -108,7 +108,7 @@ class Lowering:
 
     def score(self, node: PairFunction) -> int:
         """The number of the score that is ``node``; asked for once all conditions are in."""
-        left, right, measure = self._ends(node, self._shown_wide)
+        left, right, measure = self._ends(node, self._shown_varlen)
         new = spec.Score(left, right, measure, self._certain(left, right, measure))
         if new not in self.scores:
             self.scores.append(new)
@@ -121,7 +121,7 @@ class Lowering:
             for number in range(len(plan.keys)):
                 root = self._root((stream, number))
                 plan.spaces.append(roots.setdefault(root, len(roots)))
-            for number, recipe in enumerate(plan.all_wides):
+            for number, recipe in enumerate(plan.all_varlen):
                 root = self._root((stream, -1 - number))
                 space = roots.setdefault(root, len(roots)) if recipe.item else -1
                 plan.wide_spaces.append(space)
@@ -199,13 +199,13 @@ class Lowering:
         if isinstance(threshold.node, PairFunction):
             measure, threshold, operator = threshold, measure, MIRRORED[operator]
         operator, limit = _limit_of(operator, threshold)
-        left, right, name = self._ends(cast(PairFunction, measure.node), self._wide)
+        left, right, name = self._ends(cast(PairFunction, measure.node), self._varlen)
         self.predicates.append(spec.Similarity(left, right, name, operator, limit, text))
         return True
 
     def _ends(
-        self, node: PairFunction, place: Callable[[WideRecipe], spec.Wide]
-    ) -> tuple[spec.Wide, spec.Wide, str]:
+        self, node: PairFunction, place: Callable[[VarlenRecipe], spec.Varlen]
+    ) -> tuple[spec.Varlen, spec.Varlen, str]:
         """Both columns of a measure, and the kernels' name for it."""
         types = (
             measured_type(part, lambda column: column_type(column, self._schemas))
@@ -218,22 +218,22 @@ class Lowering:
             self._space[self._root(ends[1])] = self._root(ends[0])
         return left, right, made.measure
 
-    def _wide(self, recipe: WideRecipe) -> spec.Wide:
+    def _varlen(self, recipe: VarlenRecipe) -> spec.Varlen:
         stream = self._names.index(recipe.node.streams[0])
-        return spec.Wide(stream, _position(self.plans[stream].wides, recipe))
+        return spec.Varlen(stream, _position(self.plans[stream].varlen, recipe))
 
-    def _shown_wide(self, recipe: WideRecipe) -> spec.Wide:
+    def _shown_varlen(self, recipe: VarlenRecipe) -> spec.Varlen:
         """A column that conditions read as well, or one of those behind them."""
         stream = self._names.index(recipe.node.streams[0])
         plan = self.plans[stream]
-        if any(known.key == recipe.key for known in plan.wides):
-            return self._wide(recipe)
-        return spec.Wide(stream, len(plan.wides) + _position(plan.scored, recipe))
+        if any(known.key == recipe.key for known in plan.varlen):
+            return self._varlen(recipe)
+        return spec.Varlen(stream, len(plan.varlen) + _position(plan.scored, recipe))
 
-    def _certain(self, left: spec.Wide, right: spec.Wide, measure: str) -> bool:
+    def _certain(self, left: spec.Varlen, right: spec.Varlen, measure: str) -> bool:
         """Whether a measure has a value for every result."""
         if measure == "overlap":  # of any two sets
-            return all(end.column < len(self.plans[end.stream].wides) for end in (left, right))
+            return all(end.column < len(self.plans[end.stream].varlen) for end in (left, right))
         return any(
             (p.left, p.right, p.measure) == (left, right, measure)
             for p in self.predicates
@@ -344,7 +344,7 @@ def _layout(recipe: Recipe) -> Literal["int64", "bytes"]:
     return "bytes" if recipe.form in ("bytes", "words") else "int64"
 
 
-def _position(recipes: list[Any], recipe: Recipe | WideRecipe) -> int:
+def _position(recipes: list[Any], recipe: Recipe | VarlenRecipe) -> int:
     """Where a recipe stands in a list; appended if it is new."""
     for position, known in enumerate(recipes):
         if known.key == recipe.key:

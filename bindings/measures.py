@@ -18,7 +18,7 @@ from windjoin.kernels.spec import WideForm
 from windjoin.kinds import FLOAT, Kind, kind_of, value_type
 from windjoin.operands import Recipe, same_domain
 from windjoin.pairs import definition, measured_type, register
-from windjoin.wides import Fetch, WideRecipe, wide_column
+from windjoin.varlen import Fetch, VarlenRecipe, wide_column
 
 SETS = ("overlap", "jaccard", "containment", "cosine_sets")
 WEIGHTED = ("inner_product", "cosine")
@@ -35,8 +35,8 @@ class Operands:
     """How the two columns of a measure are made, and the kernels' name for it."""
 
     measure: str
-    left: WideRecipe
-    right: WideRecipe
+    left: VarlenRecipe
+    right: VarlenRecipe
 
 
 class _Definition:
@@ -88,11 +88,11 @@ def operands(node: PairFunction, left: Any, right: Any) -> Operands:
     if name in SETS and all(shape.items is not None for shape in shapes):
         return Operands(name, *_items(node, shapes, "set"))
     if name in (*BYTES, *EITHER) and all(shape.bytes for shape in shapes):
-        recipes = [WideRecipe(part, "uint8") for part in node.parts]
+        recipes = [VarlenRecipe(part, "uint8") for part in node.parts]
         return Operands(f"bytes_{name}" if name in EITHER else name, *recipes)
     if name in VECTORS and all(shape.numbers is not None for shape in shapes):
         form: WideForm = "float32" if all(s.fits_float32 for s in shapes) else "float64"
-        return Operands(name, *(WideRecipe(part, form) for part in node.parts))
+        return Operands(name, *(VarlenRecipe(part, form) for part in node.parts))
     raise SchemaError(
         f"`{node!r}` takes {_WANTED[name]}; `{node.left!r}` is {left}, `{node.right!r}` is {right}"
     )
@@ -157,7 +157,7 @@ def _is_list(arrow: Any) -> bool:
 
 def _items(
     node: PairFunction, shapes: tuple[_Shape, _Shape], form: WideForm
-) -> tuple[WideRecipe, WideRecipe]:
+) -> tuple[VarlenRecipe, VarlenRecipe]:
     typed = [Typed(shape.node, kind_of(shape.items)) for shape in shapes]
     left, right = (one.kind for one in typed)
     zoned = (left.zone is None) != (right.zone is None)
@@ -168,7 +168,8 @@ def _items(
         )
     recipes: tuple[Recipe, Recipe] = same_domain(*typed)
     first, second = (
-        WideRecipe(shape.node, form, recipe) for shape, recipe in zip(shapes, recipes, strict=True)
+        VarlenRecipe(shape.node, form, recipe)
+        for shape, recipe in zip(shapes, recipes, strict=True)
     )
     return first, second
 

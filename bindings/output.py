@@ -43,7 +43,7 @@ class OutputColumn:
     typed: Typed | None
 
 
-class Output:
+class ResultColumns:
     """The columns of the result of one bound query."""
 
     def __init__(

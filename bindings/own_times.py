@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from windjoin.kernels.intake import Judged
+from windjoin.kernels.intake import LateSplit
 from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX, UNIT_STEPS
 from windjoin.layout import gatherable_schema
-from windjoin.pyx.live.store import Clock as Marks
+from windjoin.pyx.live.store import Watermark
 from windjoin.query import Query
 from windjoin.times import Clock, clock_of, time_column
 from windjoin.watermarks import length_ticks, promise_ticks
@@ -32,16 +32,16 @@ class OwnTimes:
         self.clock = own if own.step is None else Clock(min([own.step, *given]))
         self.column = time_column(stream, self.clock, schemas)
         integers = pa.types.is_integer(self.column.type)
-        self.marks = Marks(length_ticks("lateness", self.clock, lateness, integers))
+        self.marks = Watermark(length_ticks("lateness", self.clock, lateness, integers))
 
     def promise(self, time: Any) -> None:
         """No rows before a time, or none at all: END."""
         ticks = INT64_MAX if time is END else promise_ticks(self.column, time)
         self.marks.promised = max(self.marks.promised, ticks)
 
-    def judge(self, table: pa.Table) -> tuple[I64, Judged]:
+    def split_late(self, table: pa.Table) -> tuple[I64, LateSplit]:
         """Times of rows in ticks, and which of them would be late."""
         times, timed = self.column.read(table.column(self.column.column))
         ticks = self.column.ticks(times, np.zeros(len(times), np.bool_), 0)
         bad = None if timed is None else (~timed).view(np.uint8)
-        return ticks, Judged(*self.marks.judge(ticks, bad))
+        return ticks, LateSplit(*self.marks.split_late(ticks, bad))

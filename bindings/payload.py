@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 from windjoin.chunks import Chunks
 from windjoin.kernels.spec import I64
-from windjoin.output import Output, plain_column
+from windjoin.output import ResultColumns, plain_column
 from windjoin.pyx.arrow.payload import Gatherer, Pages
 
 NARROW = 8  # columns more than asked for that do not matter
@@ -92,10 +92,10 @@ class Payload:
         else:
             self.pages.append(table.select(self._paged), True)
 
-    def forget(self, head: int) -> None:
+    def expire(self, head: int) -> None:
         """Rows before ``head`` are not asked for any more."""
-        self.pages.forget(head)
-        self._chunks.forget(head)
+        self.pages.expire(head)
+        self._chunks.expire(head)
 
     def place(self, name: str) -> int | None:
         """The number of a column in the pages; None if it lies in chunks."""
@@ -160,7 +160,7 @@ def gatherer(columns: Sequence[tuple[int, Pages | None, int]], schema: pa.Schema
 
 
 def gatherer_of_all(
-    output: Output, names: Sequence[str], payloads: Sequence[Payload]
+    output: ResultColumns, names: Sequence[str], payloads: Sequence[Payload]
 ) -> Gatherer | None:
     """Gathers whole results from pages; None if a column is computed or lies in chunks.
 

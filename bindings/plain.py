@@ -14,7 +14,7 @@ from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, form_of
 from windjoin.pyx.arrow.tables import Reader
 from windjoin.times import TimeColumn
-from windjoin.wides import WideRecipe
+from windjoin.varlen import VarlenRecipe
 
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
@@ -40,8 +40,8 @@ def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> lis
 
 def direct_sets(plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
     """Lists of integers that are sets, and vectors; None if any wide column is something else."""
-    wides = [_direct_set(r, schema) or _direct_vector(r, schema) for r in plan.all_wides]
-    return None if None in wides else [column for column in wides if column]
+    varlen = [_direct_set(r, schema) or _direct_vector(r, schema) for r in plan.all_varlen]
+    return None if None in varlen else [column for column in varlen if column]
 
 
 def _direct(recipe: Recipe, schema: pa.Schema) -> Direct | None:
@@ -83,7 +83,7 @@ def _is_int64(arrow: pa.DataType) -> bool:
     return pat.is_int64(arrow) or temporal or pat.is_date64(arrow)
 
 
-def _direct_vector(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
+def _direct_vector(recipe: VarlenRecipe, schema: pa.Schema) -> Direct | None:
     node = recipe.node
     if recipe.form not in ("float32", "float64", "uint8") or not isinstance(node, Column):
         return None
@@ -95,7 +95,7 @@ def _direct_vector(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
     return Direct(schema.get_field_index(node.name), "vectors", arrow.list_size, dtype)
 
 
-def _direct_set(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
+def _direct_set(recipe: VarlenRecipe, schema: pa.Schema) -> Direct | None:
     node, item = recipe.node, recipe.item
     if recipe.form != "set" or not isinstance(node, Column) or item is None:
         return None
@@ -110,11 +110,11 @@ def _direct_set(recipe: WideRecipe, schema: pa.Schema) -> Direct | None:
     return Direct(schema.get_field_index(node.name), "lists", 0, dtype)
 
 
-def reader(direct: list[Direct] | None, wides: list[Direct] | None) -> Reader | None:
+def reader(direct: list[Direct] | None, varlen: list[Direct] | None) -> Reader | None:
     """Reads all columns of a stream from the memory of a table; None if any must be computed."""
-    if direct is None or wides is None:
+    if direct is None or varlen is None:
         return None
-    return Reader([(one.number, one.form, one.size, one.dtype) for one in (*direct, *wides)])
+    return Reader([(one.number, one.form, one.size, one.dtype) for one in (*direct, *varlen)])
 
 
 def key_of(read: Any) -> Any:

@@ -114,7 +114,7 @@ class Query:
         ... }).to_pylist()
         [{'calls_t': 1, 'calls_who': 'ann', 'trades_t': 5, 'trades_who': 'ann'}]
         """
-        from windjoin.run import Options, run
+        from windjoin.run import RunOptions, run
 
         if memory is not None or spill is not None or output is not None:
             from windjoin.streamed import refuse_others, run_streamed
@@ -122,7 +122,7 @@ class Query:
             refuse_others(threads=threads, hosts=hosts, ordered=ordered or None)
             streamed: pa.Table = run_streamed(self, tables, memory, spill, output, progress)
             return streamed
-        options = Options(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
+        options = RunOptions(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
         table, done = run(self, tables, options)
         self.runs.add(done)
         return table
@@ -176,9 +176,9 @@ class Query:
         >>> q.indices({"a": {"t": [1, 2], "x": [5, 9]}, "b": {"t": [3], "x": [7]}})
         {'a': array([0]), 'b': array([0])}
         """
-        from windjoin.run import Options, indices
+        from windjoin.run import RunOptions, indices
 
-        options = Options(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
+        options = RunOptions(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
         rows, done = indices(self, tables, options)
         self.runs.add(done)
         return rows
@@ -226,9 +226,9 @@ class Query:
         `Session.clean_up` or `Session.close`; with ``on_full="error"`` pushes are refused then.
         ``shed``: a `Shedding` that says how much work there may be; what is more is left out.
         """
-        from windjoin.session import Options, Session
+        from windjoin.session import Session, SessionOptions
 
-        options = Options(
+        options = SessionOptions(
             lateness=lateness,
             rows_only=rows_only,
             keep_rejected=keep_rejected,
@@ -322,7 +322,7 @@ class Query:
           a["k"] == b["k"]
         order: from every row of a
           1. b through hash lists for a["k"] == b["k"]
-             kept as KeyRanks
+             kept as CsrPostings
              because ...
              expected 1 partial results ask, ...
              measured 1 partial results ask, 1 rows proposed, 1 kept

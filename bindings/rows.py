@@ -19,7 +19,7 @@ from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
 from windjoin.plain import Direct, direct_columns, direct_sets, key_of, reader, wide_of
 from windjoin.times import TimeColumn
-from windjoin.wides import wide_column
+from windjoin.varlen import wide_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class StreamRows:
         self._owned = plan.owned
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
-        self._wides = plan.all_wides
-        self._required = len(plan.wides)  # of them; those behind them only scores read
+        self._wides = plan.all_varlen
+        self._required = len(plan.varlen)  # of them; those behind them only scores read
         name = time.stream
         used = {time.column: None}
         for typed in [*self.filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
@@ -74,14 +74,14 @@ class StreamRows:
             self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
         ]
         usable = live
-        wides = [wide_column(recipe, fetch, first_row) for recipe in self._wides]
-        for _, ok in [*encoded, *wides[: self._required]]:
+        varlen = [wide_column(recipe, fetch, first_row) for recipe in self._wides]
+        for _, ok in [*encoded, *varlen[: self._required]]:
             if ok is not None:
                 usable = ok if usable is None else usable & ok
-        for column, ok in wides[self._required :]:
+        for column, ok in varlen[self._required :]:
             column.absent = None if ok is None else ~ok
         arrays = [array for array, _ in encoded]
-        _, columns, keys, made = self._split([ticks, *arrays, *(column for column, _ in wides)])
+        _, columns, keys, made = self._split([ticks, *arrays, *(column for column, _ in varlen)])
         rows = Rows(ticks, columns, keys, made, usable=usable, present=present)
         return Prepared(rows, None if timed is None else ~timed)
 
@@ -101,8 +101,8 @@ class StreamRows:
             live, present = self._live(timed, lambda column: data.column(column.name), first_row)
             usable = both(usable, live)
         time, columns, keys, parts = self._split(arrays)
-        wides = [wide_of(d, *part) for d, part in zip(self._sets or [], parts, strict=True)]
-        rows = Rows(time, columns, [key_of(key) for key in keys], wides, usable, present)
+        varlen = [wide_of(d, *part) for d, part in zip(self._sets or [], parts, strict=True)]
+        rows = Rows(time, columns, [key_of(key) for key in keys], varlen, usable, present)
         return Prepared(rows, None if timed is None else ~timed)
 
     @property
@@ -132,16 +132,16 @@ class StreamRows:
 
     def plain_vectors(self) -> list[tuple[str, np.dtype[Any], int]] | None:
         """Wide columns with dtype and width, if all are vectors of one length as they lie."""
-        wides = self._sets
-        if wides is None or any(direct.form == "lists" for direct in wides):
+        varlen = self._sets
+        if varlen is None or any(direct.form == "lists" for direct in varlen):
             return None
-        return [(self.schema.field(one.number).name, one.dtype, one.size) for one in wides]
+        return [(self.schema.field(one.number).name, one.dtype, one.size) for one in varlen]
 
     def _split(self, arrays: list[Any]) -> tuple[Any, list[Any], list[Any], list[Any]]:
         """Time, operand columns, keys and wide columns."""
         keys = 1 + len(self._columns)
-        wides = keys + len(self._keys)
-        return arrays[0], arrays[1:keys], arrays[keys:wides], arrays[wides:]
+        varlen = keys + len(self._keys)
+        return arrays[0], arrays[1:keys], arrays[keys:varlen], arrays[varlen:]
 
     def _live(
         self, timed: Bools | None, fetch: Any, first_row: int

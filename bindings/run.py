@@ -91,7 +91,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Options:
+class RunOptions:
     """How a batch is run, as `Query.run` takes it."""
 
     threads: int | None = None
@@ -104,7 +104,7 @@ class Options:
     tuning: Any = None
 
 
-def run(query: Query, tables: Mapping[str, Any], options: Options) -> tuple[pa.Table, BatchRun]:
+def run(query: Query, tables: Mapping[str, Any], options: RunOptions) -> tuple[pa.Table, BatchRun]:
     """The joined table."""
     read = _read(query, tables)
     found, done = _join(query, read, options, scored=True)
@@ -119,7 +119,7 @@ def run(query: Query, tables: Mapping[str, Any], options: Options) -> tuple[pa.T
 
 
 def indices(
-    query: Query, tables: Mapping[str, Any], options: Options
+    query: Query, tables: Mapping[str, Any], options: RunOptions
 ) -> tuple[dict[str, I64], BatchRun]:
     """Row numbers of the members of every result."""
     found, done = _join(query, _read(query, tables), options, scored=False)
@@ -148,7 +148,7 @@ def _read(query: Query, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
 
 
 def _join(
-    query: Query, tables: Mapping[str, pa.Table], options: Options, *, scored: bool
+    query: Query, tables: Mapping[str, pa.Table], options: RunOptions, *, scored: bool
 ) -> tuple[Joined, BatchRun]:
     whole, before = _bound(query, {name: table.schema for name, table in tables.items()})
     bound = whole if scored else whole.without_scores()
@@ -197,7 +197,7 @@ def _join(
 
 
 def _combined(
-    query: Query, tables: Mapping[str, pa.Table], options: Options, bound: BoundQuery
+    query: Query, tables: Mapping[str, pa.Table], options: RunOptions, bound: BoundQuery
 ) -> tuple[Joined, BatchRun]:
     """Combinations for which other streams have rows that fit, or have none."""
     last: list[BatchRun] = []

@@ -21,7 +21,7 @@ from windjoin.held import NOTHING, Held
 from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors, own_error
-from windjoin.kernels.intake import Intake, Judged, Silencing
+from windjoin.kernels.intake import Intake, LateSplit, Silencing
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.outer import Left
 from windjoin.kernels.spec import I64, Bools, JoinSpec
@@ -36,8 +36,9 @@ from windjoin.own_times import END
 from windjoin.payload import Payload, gatherer_of_all
 from windjoin.presence import Parts
 from windjoin.progress import ProgressOption, progress_bar
+from windjoin.push_many import Batch, by_time, check_tables, joined, stretches, whole_batches
 from windjoin.pyx.base.cpu import isa
-from windjoin.pyx.live.door import Door, Entrance, whole
+from windjoin.pyx.live.session_base import SessionBase, StreamInput, whole
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.reporting import Report, report_of
@@ -45,8 +46,7 @@ from windjoin.resizing import Resizing, change_of
 from windjoin.run import threads_for
 from windjoin.strategies import check_hosts
 from windjoin.streams import idle_length
-from windjoin.together import Batch, by_time, check_tables, joined, stretches, whole_batches
-from windjoin.waiting import Waiting
+from windjoin.waiting import PendingRows
 from windjoin.watermarks import length_ticks
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ BROKEN_OFF = (
 
 
 @dataclass(frozen=True)
-class Options:
+class SessionOptions:
     """How a session is opened, as `Query.open` takes it."""
 
     lateness: Any = 0
@@ -90,7 +90,7 @@ class Options:
     on_full: OnFull = "spill"
 
 
-class Session(Door):
+class Session(SessionBase):
     """An open continuous join; made by `Query.open`.
 
     Rows may be pushed in any order across streams and, within ``lateness``, within a stream.  A
@@ -108,7 +108,7 @@ class Session(Door):
     """
 
     def __init__(
-        self, query: Query, schemas: Mapping[str, pa.Schema] | None, options: Options
+        self, query: Query, schemas: Mapping[str, pa.Schema] | None, options: SessionOptions
     ) -> None:
         self.query = query
         self.rows_only = options.rows_only
@@ -138,7 +138,7 @@ class Session(Door):
         self._numbers = {name: number for number, name in enumerate(query.names)}
         self._held: Held | None = None
         self._final: dict[str, Any] | None = None  # counters, once the session has ended
-        self._waiting = Waiting(query, options.lateness)
+        self._waiting = PendingRows(query, options.lateness)
         self._late = LateRows(options.on_late, options.lateness)
         self._rejected: dict[str, Rejected] = {}
         self._payloads: list[Payload] = []
@@ -190,7 +190,7 @@ class Session(Door):
         self._held = Held(
             bound,
             live,
-            self._entrances,
+            self._stream_inputs,
             lambda number: windows[number].nbytes + payloads[number].nbytes,
         )
         live.on_care = self._held.look
@@ -229,7 +229,7 @@ class Session(Door):
         return ClusterJoin(spec, hosts, lateness=lateness, ordered=ordered, silence=silence)
 
     def _open_entrances(self, bound: BoundQuery, live: Intake, kept: bool) -> None:
-        """A short way for streams whose rows the kernels take as they lie in memory.
+        """A fast path for streams whose rows the kernels take as they lie in memory.
 
         kept: columns are, so rows have to come as tables
         """
@@ -245,13 +245,13 @@ class Session(Door):
                 pa.Table.from_batches(batches, schema), sequence
             ),
             results=lambda found, sequence: numbered(self._results(found), sequence),
-            forget=self._forget,
+            expire=self._expire,
         )
         for number, name in enumerate(names):
-            self._entrances[name] = Entrance(
-                live.feeds,
+            self._stream_inputs[name] = StreamInput(
+                live.joiners,
                 number,
-                self._turn,
+                self._session_lock,
                 names,
                 None if kept or not self.rows_only else bound.plain_columns(number),
                 len(live.spec.streams[number].columns),
@@ -279,9 +279,9 @@ class Session(Door):
             live, bound = self._live, self._bound
             assert live is not None
             assert bound is not None
-            judged = Judged(0, False, late, watermark)
+            late_split = LateSplit(0, False, late, watermark)
             column = bound.time_column(number)
-            self._late.tell(column, bound.clock, live.clocks[number], times, judged)
+            self._late.tell(column, bound.clock, live.clocks[number], times, late_split)
 
         return tell
 
@@ -386,10 +386,10 @@ class Session(Door):
     def settle(self) -> None:
         """Finish clean-ups under way; what they give leaves with the next push."""
         if self._memory is not None:
-            self._turn.begin()
+            self._session_lock.begin()
             for found in self._memory.finish_jobs():
                 self._owed.append(self._results(found))
-            self._turn.refuse()
+            self._session_lock.refuse()
 
     def first_needed(self, stream: int) -> int:
         """The arrival number of the first row whose columns results to come may have."""
@@ -441,7 +441,7 @@ class Session(Door):
     def _close(self, flush: bool) -> Results:
         if self._ended:
             return self._nothing()
-        self._turn.begin()
+        self._session_lock.begin()
         results = self._nothing()
         if flush:
             assert self._live is not None
@@ -465,9 +465,9 @@ class Session(Door):
         if self._final is None:
             self._final = self._metrics()
         self._live = self._held = None
-        self._entrances = {}
+        self._stream_inputs = {}
         self._payloads = []
-        self._waiting = Waiting(self.query, self._options.lateness)
+        self._waiting = PendingRows(self.query, self._options.lateness)
 
     def __enter__(self) -> Session:
         return self
@@ -505,21 +505,21 @@ class Session(Door):
         waiting, seen = self._waiting, []
         for number, table in given:
             times = waiting.times_of(number, table.schema)
-            seen.append((times, *times.judge(table)))
+            seen.append((times, *times.split_late(table)))
         waiting.tell()
-        for times, ticks, judged in seen:
-            self._late.tell(times.column, times.clock, times.marks, ticks, judged)
-        self._turn.begin()
+        for times, ticks, late_split in seen:
+            self._late.tell(times.column, times.clock, times.marks, ticks, late_split)
+        self._session_lock.begin()
         before = waiting.mark()
-        for (number, table), (times, _, judged) in zip(given, seen, strict=True):
-            waiting.add(number, table, times, judged.newest)
+        for (number, table), (times, _, late_split) in zip(given, seen, strict=True):
+            waiting.add(number, table, times, late_split.newest)
         if not waiting.complete:
             return self._nothing()
         try:
             self._begin(waiting.schemas)
         except Exception:
             waiting.take_back(before)
-            self._turn.refuse()
+            self._session_lock.refuse()
             raise
         for number, what in waiting.leave(before):  # nothing of that can be complete
             if not isinstance(what, pa.Table):
@@ -532,21 +532,21 @@ class Session(Door):
 
     def _promise(self, number: int, time: Any) -> None:
         if self._live is None or self._bound is None:
-            self._turn.begin()
+            self._session_lock.begin()
             try:
                 self._waiting.promise(number, time)
             except WindjoinError:
-                self._turn.refuse()
+                self._session_lock.refuse()
                 raise
             return
         ticks = INT64_MAX if time is END else self._bound.promise(number, time)
-        self._turn.begin()
+        self._session_lock.begin()
         with as_own_errors():
             self._live.advance(number, ticks)
             found = self._live.catch_up()
             if len(found[0]) or (self._live.outer is not None and self._live.outer.any_left):
                 self._owed.append(self._results(found))
-            self._forget()
+            self._expire()
 
     def _ready(self, number: int, table: pa.Table, told: bool) -> Batch:
         """Rows as they are joined; ``told``: what is to be said of late ones has been said."""
@@ -557,35 +557,35 @@ class Session(Door):
         prepare = bound.prepare if self._parts is None else self._parts.prepare
         prepared = prepare(number, table, first)
         times = prepared.rows.time
-        judged = live.judge(number, times, prepared.null_time)
-        if judged.late is not None and not told:
+        late_split = live.split_late(number, times, prepared.null_time)
+        if late_split.late is not None and not told:
             marks = live.clocks[number]
-            self._late.tell(bound.time_column(number), bound.clock, marks, times, judged)
-        return Batch(number, table, prepared, judged, first)
+            self._late.tell(bound.time_column(number), bound.clock, marks, times, late_split)
+        return Batch(number, table, prepared, late_split, first)
 
     def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
         """Join rows of one stream; ``told``: what is to be said of late ones has been said."""
         assert self._live is not None
         if self._memory is not None and not self._memory.is_easy(table.num_rows):
             return self._push_within(self._memory, [(number, table)], told)
-        entrance = self._entrances.get(self.query.names[number])
-        if entrance is not None and not told:
+        stream_input = self._stream_inputs.get(self.query.names[number])
+        if stream_input is not None and not told:
             with as_own_errors():
-                found = entrance.through(table, 0)
+                found = stream_input.through(table, 0)
             if found is not None:
                 return self._with_owed(found)
         batch = self._ready(number, table, told)
-        self._turn.begin()
+        self._session_lock.begin()
         with as_own_errors():
             self._payloads[number].append(table)
-            found = self._live.push(number, batch.prepared.rows, batch.judged)
+            found = self._live.push(number, batch.prepared.rows, batch.late_split)
             self._reject(batch)
             results = self._with_owed(self._results(found))
-            self._forget()
+            self._expire()
         return results
 
     def _reject(self, batch: Batch) -> None:
-        late, null_time = batch.judged.late, batch.prepared.null_time
+        late, null_time = batch.late_split.late, batch.prepared.null_time
         if late is not None or null_time is not None:
             self._rejected[self.query.names[batch.stream]].add(batch.table, null_time, late)
 
@@ -599,7 +599,7 @@ class Session(Door):
             return self._push_within(self._memory, given, told)
         batches = [self._ready(number, table, told) for number, table in given]
         newest = [live.clocks[batch.stream].newest for batch in batches]
-        self._turn.begin()
+        self._session_lock.begin()
         with as_own_errors():
             for batch in batches:
                 self._payloads[batch.stream].append(batch.table)
@@ -614,7 +614,7 @@ class Session(Door):
             if len(found) > 1 and alone and self.query.nearest is None:
                 together = by_time(together, batches)
             results = self._with_owed(self._results(together))
-            self._forget()
+            self._expire()
         return results
 
     def _push_within(
@@ -625,7 +625,7 @@ class Session(Door):
         assert live is not None
         batches = [self._ready(number, table, told) for number, table in given]
         newest = [live.clocks[batch.stream].newest for batch in batches]
-        self._turn.begin()
+        self._session_lock.begin()
         with as_own_errors():
             for batch in batches:
                 self._payloads[batch.stream].append(batch.table)
@@ -637,12 +637,12 @@ class Session(Door):
                 memory.count(found)
                 if len(found[0]):
                     self._owed.append(self._results(memory.results(found)))
-                self._forget()
+                self._expire()
             for batch in batches:
                 self._reject(batch)
             for found in memory.after_push(sum(len(batch.table) for batch in batches)):
                 self._owed.append(self._results(found))
-            self._forget()
+            self._expire()
         return self._with_owed(self._nothing())
 
     def _with_owed(self, results: Results) -> Results:
@@ -692,12 +692,12 @@ class Session(Door):
             return {name: np.empty(0, np.int64) for name in self.query.given}
         return self._empty
 
-    def _forget(self) -> None:
+    def _expire(self) -> None:
         assert self._live is not None
         if self._resizing is not None:
             self._resizing.settle()
         for number, payload in enumerate(self._payloads):
-            payload.forget(self.first_needed(number))
+            payload.expire(self.first_needed(number))
 
     # -- hosts -----------------------------------------------------------------------------------
 
@@ -748,7 +748,7 @@ class Session(Door):
         if self._resizing is None:
             self._resizing = Resizing(live)
         self._resizing.check(self.query.names[number], number, at, when)
-        self._turn.begin()
+        self._session_lock.begin()
         with as_own_errors():
             if self._held is not None:
                 self._held.close_entrances()
@@ -757,12 +757,12 @@ class Session(Door):
     @contextmanager
     def _refusing(self) -> Iterator[None]:
         """What a router does not want is as if it had not been asked."""
-        self._turn.begin()
+        self._session_lock.begin()
         try:
             yield
         except ClusterError as error:
             if isinstance(error.__cause__, RoutingError):
-                self._turn.refuse()
+                self._session_lock.refuse()
             raise
 
     def _cluster(self) -> ClusterJoin:

@@ -19,7 +19,7 @@ from windjoin.kernels.spec import F64, I64, JoinSpec
 from windjoin.pyx.live.metered import MeteredDoor
 from windjoin.pyx.live.shedder import Beat
 from windjoin.query import Query
-from windjoin.session import Options, Session
+from windjoin.session import Session, SessionOptions
 from windjoin.shed_report import lines, report, told
 from windjoin.shedding import Shedding
 
@@ -31,7 +31,7 @@ class SheddingSession(MeteredDoor, Session):
         self,
         query: Query,
         schemas: Mapping[str, pa.Schema] | None,
-        options: Options,
+        options: SessionOptions,
         shed: Shedding,
     ) -> None:
         if not isinstance(shed, Shedding):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from windjoin.diffusion.adaptive import AdaptiveRouter
-from windjoin.diffusion.choose import KNOWN, Estimate, Statistics, choose
+from windjoin.diffusion.choose import KNOWN, Estimate, LoadStatistics, choose
 from windjoin.diffusion.load import MAX_HOSTS, Host
 from windjoin.diffusion.registry import STRATEGIES, make
 from windjoin.diffusion.router import Router
@@ -127,7 +127,7 @@ def _epochs_worth(spec: JoinSpec, statistics: kernel_statistics.Statistics, host
 
 
 def _chosen(
-    asked: Statistics, unit: float, hosts: int, *, ring: bool
+    asked: LoadStatistics, unit: float, hosts: int, *, ring: bool
 ) -> tuple[Estimate, tuple[str, ...]]:
     """The best strategy and why; a ``ring`` only where segments are short against its slices."""
     every = choose(asked, hosts)
@@ -187,7 +187,7 @@ def _as_measured(
     statistics: kernel_statistics.Statistics,
     profiles: Sequence[StreamProfile],
     keyed: bool,
-) -> tuple[Statistics, float]:
+) -> tuple[LoadStatistics, float]:
     """What `choose` wants to know, in units that keep every window long, and its nanosecond."""
     order = best_order(spec, statistics)
     rows = max(statistics.rows[order.start], 1)
@@ -198,7 +198,7 @@ def _as_measured(
     rate = sum(profile.rate for profile in profiles) / stretch
     # as if the work of one host took OVERLOAD times the time there is
     unit = OVERLOAD / max(rate * (probe * hops + INSERT) * NANOSECOND, 1e-12) * NANOSECOND
-    asked = Statistics(
+    asked = LoadStatistics(
         tuple(
             replace(profile, window=round(profile.window * stretch), rate=profile.rate / stretch)
             for profile in profiles

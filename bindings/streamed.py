@@ -69,7 +69,7 @@ class Source:
 
     def _ticks(self, table: pa.Table) -> I64:
         """Times of rows; of those without the last time, so that they come behind."""
-        ticks, _ = self._times.judge(table)
+        ticks, _ = self._times.split_late(table)
         return ticks
 
     def _disorder(self) -> int:

@@ -14,7 +14,7 @@ from windjoin.query import Query
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What `Waiting` had at some moment."""
+    """What `PendingRows` had at some moment."""
 
     came: int
     nbytes: int
@@ -23,7 +23,7 @@ class Mark:
     newest: dict[int, int]  # time by stream
 
 
-class Waiting:
+class PendingRows:
     """Rows and promises in the order in which they came, until every stream has shown its schema.
 
     Rows are not kept, only counted, once a stream has ended that never had any: no combination of

@@ -24,7 +24,7 @@ KNOWN = ("single", "groups", "atr", "ctr", "psp")
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class LoadStatistics:
     """What is known of a query: profiles in milliseconds, and what elementary steps cost."""
 
     profiles: tuple[StreamProfile, ...]
@@ -35,7 +35,7 @@ class Statistics:
     scanned: bool = True  # a probe costs by the share of the window that is at the host
 
     @classmethod
-    def of(cls, scenario: Scenario) -> Statistics:
+    def of(cls, scenario: Scenario) -> LoadStatistics:
         """What a scenario says of its streams at the start."""
         count = range(len(scenario.streams))
         profiles = tuple(
@@ -74,12 +74,12 @@ class Choice:
     estimates: tuple[Estimate, ...]
 
 
-def choose(statistics: Statistics, hosts: int | Sequence[float]) -> Choice:
+def choose(statistics: LoadStatistics, hosts: int | Sequence[float]) -> Choice:
     """The best strategy on ``hosts``: a number of equal ones, or the speed of each.
 
     >>> calls = StreamProfile("calls", window=20_000, rate=0.01, selectivity=(1.0, 0.01))
     >>> trades = StreamProfile("trades", window=20_000, rate=0.01, selectivity=(0.01, 1.0))
-    >>> choose(Statistics((calls, trades)), hosts=1).strategy
+    >>> choose(LoadStatistics((calls, trades)), hosts=1).strategy
     'single'
     """
     speeds = [1.0] * hosts if isinstance(hosts, int) else [float(speed) for speed in hosts]
@@ -110,7 +110,7 @@ def _reasons(best: Estimate, estimates: Sequence[Estimate]) -> tuple[str, ...]:
 class _Model:
     """The overhead formulas for one query and one cluster."""
 
-    def __init__(self, statistics: Statistics, speeds: Sequence[float]) -> None:
+    def __init__(self, statistics: LoadStatistics, speeds: Sequence[float]) -> None:
         self.profiles = check_profiles(statistics.profiles)
         self.costs = statistics.costs
         self.patience_s = statistics.patience_s

@@ -17,6 +17,7 @@ import numpy as np
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.fusion import Fused, Fusion
 from windjoin.diffusion.history import History, Latencies
+from windjoin.diffusion.host_window import LONG_AGO, Chosen, HostWindow, Stretch, clamped
 from windjoin.diffusion.load import Host
 from windjoin.diffusion.meter import Meter, Reading
 from windjoin.diffusion.pending import Pending
@@ -24,13 +25,12 @@ from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import DEFAULT_MARKS, Hop, Move, Part, Router
 from windjoin.diffusion.router_clock import RouterClock
 from windjoin.diffusion.segments import Segment
-from windjoin.diffusion.shelf import LONG_AGO, Chosen, Shelf, Stretch, clamped
 from windjoin.diffusion.worker import (
-    Forget,
+    ExpireMessage,
     Give,
     Operator,
-    Probe,
-    Store,
+    ProbeMessage,
+    StoreMessage,
     Take,
     Tally,
     Ticket,
@@ -92,7 +92,7 @@ class Cluster:
         self.fusion = Fusion(numbers, ordered=ordered)
         self.epochs = 0
         self.pending = [Pending() for _ in range(self.streams)]
-        self.log = [Shelf() for _ in range(self.streams)]  # for hosts that are lost
+        self.log = [HostWindow() for _ in range(self.streams)]  # for hosts that are lost
         self._flying: deque[Ticket] = deque()
         self._fetched: list[list[I64]] = []
         self.progress: Callable[[int], object] | None = None  # called with rows routed so far
@@ -229,7 +229,7 @@ class Cluster:
         most = self.bounds.in_flight or max(EPOCHS_IN_FLIGHT, EPOCHS_PER_HOST * len(self.workers))
         if len(self._flying) > most:
             self._land()
-            self._forget()
+            self._expire()
 
     def store(
         self, stream: int, times: I64, rows: I64, parts: Sequence[Part], ticket: Ticket
@@ -237,7 +237,7 @@ class Cluster:
         self.log[stream].add(Stretch(ticket.start, ticket.stop, DEFAULT_MARKS, times, rows))
         for part in parts:
             stretch = self._part(stream, times, rows, part)
-            self.workers[part.host].send(Store(stream, stretch), ticket)
+            self.workers[part.host].send(StoreMessage(stream, stretch), ticket)
 
     def _part(self, stream: int, times: I64, rows: I64, part: Part) -> Stretch:
         """The rows that a part contains, and its borders in event time."""
@@ -269,10 +269,10 @@ class Cluster:
         for part in first.parts:
             mine = self._part(stream, times, rows, part).rows
             if len(mine):
-                probe = Probe(hops, 0, (stream,), [mine], part.marks, ())
+                probe = ProbeMessage(hops, 0, (stream,), [mine], part.marks, ())
                 self.workers[part.host].send(probe, ticket)
         if not first.parts:
-            probe = Probe(hops, 0, (stream,), [rows], DEFAULT_MARKS, ())
+            probe = ProbeMessage(hops, 0, (stream,), [rows], DEFAULT_MARKS, ())
             for host in first.hosts:
                 self.workers[host].send(probe, ticket)
 
@@ -290,7 +290,7 @@ class Cluster:
         """Wait until no host has anything to do."""
         while self._flying:
             self._land()
-        self._forget()
+        self._expire()
 
     def _land(self) -> None:
         """Wait for the oldest epoch and take its results."""
@@ -329,7 +329,7 @@ class Cluster:
             return [np.empty(0, np.int64) for _ in range(self.streams)]
         return [joined(column) for column in zip(*parts, strict=True)]
 
-    def _forget(self) -> None:
+    def _expire(self) -> None:
         """Let hosts drop what neither an epoch in flight nor one to come can reach."""
         if not self.clock.begun:
             return
@@ -338,9 +338,9 @@ class Cluster:
         horizons = clamped(since - window for window in windows).tolist()
         ticket = Ticket()
         for worker in self.workers.values():
-            worker.send(Forget(horizons), ticket)
+            worker.send(ExpireMessage(horizons), ticket)
         for log, horizon in zip(self.log, horizons, strict=True):
-            log.forget(horizon)
+            log.expire(horizon)
         if not self._flying:
             self.wait(ticket)
 
@@ -391,7 +391,7 @@ class Cluster:
         return done
 
     def _reading(self, worker: Worker) -> Reading:
-        tally, held = worker.tally, sum(map(len, worker.shelves))
+        tally, held = worker.tally, sum(map(len, worker.host_windows))
         return Reading(
             worker.busy(),
             tally.rows_in + tally.partials_in,

@@ -128,7 +128,7 @@ class PSP(Router):
         """Forget ranges that no row to come can reach."""
         super().expire(watermark)
         for rows, window in zip(self._rows, self.windows, strict=True):
-            rows.forget(watermark - window)
+            rows.expire(watermark - window)
 
     # -- hosts come and go
 

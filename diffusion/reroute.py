@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from windjoin.diffusion.host_window import LONG_AGO, HostWindow, Stretch
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.router_clock import RouterClock
 from windjoin.diffusion.segments import Segment
-from windjoin.diffusion.shelf import LONG_AGO, Shelf, Stretch
 from windjoin.diffusion.worker import Ticket
 from windjoin.pyx.base.pieces import joined
 
@@ -33,7 +33,7 @@ def reroute(cluster: Cluster, router: Router, clock: RouterClock) -> None:
     cluster.begin_reports()
     if not begun:
         return
-    log, cluster.log = cluster.log, [Shelf() for _ in cluster.log]
+    log, cluster.log = cluster.log, [HostWindow() for _ in cluster.log]
     step = router.segment_length << clock.shift
     borders = -(-(max(router.windows) << clock.shift) // step) + 1
     clock.begin(now - borders * step)
@@ -42,7 +42,7 @@ def reroute(cluster: Cluster, router: Router, clock: RouterClock) -> None:
     assert clock.real_now == now, "the last border is not the one that was reached"
 
 
-def _place_again(cluster: Cluster, log: list[Shelf]) -> None:
+def _place_again(cluster: Cluster, log: list[HostWindow]) -> None:
     """One epoch of rows that were joined before."""
     router, clock = cluster.router, cluster.clock
     border = clock.now
@@ -51,7 +51,7 @@ def _place_again(cluster: Cluster, log: list[Shelf]) -> None:
     cluster.carry_out(router.advance(border))
     assert router.stop(border) == stop, "segments do not end where they should"
     real, real_stop = clock.real(border), clock.real_stop(stop)
-    rows = [_between(shelf, real, real_stop) for shelf in log]
+    rows = [_between(host_window, real, real_stop) for host_window in log]
     size = cluster.room.row_bytes
     segments = [
         Segment(k, border, stop, len(stretch.rows), len(stretch.rows) * size)
@@ -68,9 +68,9 @@ def _place_again(cluster: Cluster, log: list[Shelf]) -> None:
     clock.advance(stop)
 
 
-def _between(shelf: Shelf, start: int, stop: int) -> Stretch:
+def _between(host_window: HostWindow, start: int, stop: int) -> Stretch:
     """The rows of a stretch of time, in order."""
-    found = shelf.find(max(start, LONG_AGO), stop, None)
+    found = host_window.find(max(start, LONG_AGO), stop, None)
     if not found:
         return Stretch(start, stop, 1, *_nothing())
     times = joined([one.times for one in found])

@@ -17,7 +17,7 @@ import numpy as np
 from windjoin.diffusion.ring_host import Operator, RingHost, RingPlan, Sent
 from windjoin.diffusion.ring_messages import Bounds, Message, Partial, SetBounds
 from windjoin.diffusion.ring_relocation import even_bounds, ring_order_after
-from windjoin.diffusion.ring_state import NO_ROWS, Rows
+from windjoin.diffusion.ring_state import NO_ROWS, RingRows
 
 
 class Ring:
@@ -29,7 +29,7 @@ class Ring:
     >>> ring = Ring([0, 1], RingPlan(windows=(9, 9), orders={0: (1,), 1: (0,)}), pairs)
     >>> results = []
     >>> for number, (stream, time) in enumerate([(0, 1), (1, 3), (0, 8)]):
-    ...     results += ring.push({stream: Rows.of([time], [number])})
+    ...     results += ring.push({stream: RingRows.of([time], [number])})
     >>> [result.payload for result in results + ring.drain()]
     [[(1, 0)], [(2, 1)]]
     """
@@ -51,7 +51,7 @@ class Ring:
         self.operator = operator
         self.in_flight = in_flight
         self.order = list(hosts)
-        self.waiting: deque[dict[int, Rows]] = deque()
+        self.waiting: deque[dict[int, RingRows]] = deque()
         self.under_way: set[int] = set()
         self.links: dict[int, deque[Message]] = {host: deque() for host in hosts}  # into the host
         self.hosts = {host: RingHost(host, plan, operator, host) for host in hosts}
@@ -64,7 +64,7 @@ class Ring:
 
     # -- rows in, results out
 
-    def push(self, block: Mapping[int, Rows]) -> list[Partial]:
+    def push(self, block: Mapping[int, RingRows]) -> list[Partial]:
         """Queue a block (rows by stream) and let it enter as soon as the bound allows."""
         rows = {stream: part for stream, part in block.items() if part.size}
         if not rows:
@@ -172,7 +172,7 @@ class Ring:
             self.hosts[host].bounds = bounds[host]
         return moved
 
-    def _cut(self, rows: Rows, ages: Sequence[int | None]) -> Iterable[tuple[int, Rows]]:
+    def _cut(self, rows: RingRows, ages: Sequence[int | None]) -> Iterable[tuple[int, RingRows]]:
         """Cut a whole window at the slice borders: the head's rows are the newest."""
         stop = rows.size
         for host, age in zip(self.order, ages, strict=True):
@@ -209,12 +209,12 @@ class Ring:
         return {host: sum(s.stored for s in self.hosts[host].slices) for host in self.order}
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def joined(parts: Sequence[RingRows]) -> RingRows:
     """Rows of one stream that follow each other, as one.
 
-    >>> joined([Rows.of([1], [0]), Rows.of([2], [1])]).row.tolist()
+    >>> joined([RingRows.of([1], [0]), RingRows.of([2], [1])]).row.tolist()
     [0, 1]
     """
-    return Rows(
+    return RingRows(
         np.concatenate([part.time for part in parts]), np.concatenate([part.row for part in parts])
     )

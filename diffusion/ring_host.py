@@ -17,16 +17,16 @@ from windjoin.diffusion.ring_messages import (
     Message,
     Moved,
     Partial,
-    Probe,
+    RingProbe,
     SetBounds,
 )
-from windjoin.diffusion.ring_state import Rows, Slice, Span
+from windjoin.diffusion.ring_state import RingRows, Slice, Span
 
 
 class Operator(Protocol):
     """The join itself: extends partial results by the rows of one stream's slice."""
 
-    def __call__(self, host: int, partial: Partial, stream: int, rows: Rows) -> object | None:
+    def __call__(self, host: int, partial: Partial, stream: int, rows: RingRows) -> object | None:
         """Return the longer partial results (or results), or ``None`` when there are none."""
         ...
 
@@ -97,7 +97,7 @@ class RingHost:
         match message:
             case Moved():
                 self.slices[message.stream].append(message.rows)
-            case Probe():
+            case RingProbe():
                 self._probe(message, sent)
             case Partial():
                 self._circulate(message, sent)
@@ -109,7 +109,7 @@ class RingHost:
                     sent.messages.append(message)
         return sent
 
-    def admit(self, cycle: int, blocks: Mapping[int, Rows]) -> Sent:
+    def admit(self, cycle: int, blocks: Mapping[int, RingRows]) -> Sent:
         """Head only: start the trip of a block, given as its rows by stream."""
         sent = Sent()
         for stream, rows in sorted(blocks.items()):
@@ -118,11 +118,11 @@ class RingHost:
             Partial(cycle, self.number, (stream,), rows) for stream, rows in sorted(blocks.items())
         )
         first = min(int(rows.time[0]) for rows in blocks.values())
-        self._probe(Probe(cycle, first, seeds), sent)
+        self._probe(RingProbe(cycle, first, seeds), sent)
         self._mark(End(cycle, 2), sent)
         return sent
 
-    def _probe(self, probe: Probe, sent: Sent) -> None:
+    def _probe(self, probe: RingProbe, sent: Sent) -> None:
         self._purge(probe.time, sent)
         self.in_flight[probe.cycle] = tuple(Span(s.start, s.end) for s in self.slices)
         if not self.is_tail:

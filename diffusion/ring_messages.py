@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from windjoin.diffusion.ring_state import Rows
+from windjoin.diffusion.ring_state import RingRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class RingProbe:
     """A block on its trip: it makes every host purge, fix what the block may see, and probe."""
 
     cycle: int
@@ -38,7 +38,7 @@ class Moved:
     """Rows that have aged out of a host's slice, on their way into the next one."""
 
     stream: int
-    rows: Rows
+    rows: RingRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,4 +71,4 @@ class SetBounds:
     of_host: Mapping[int, Bounds]
 
 
-Message: TypeAlias = Probe | Partial | Moved | End | SetBounds
+Message: TypeAlias = RingProbe | Partial | Moved | End | SetBounds

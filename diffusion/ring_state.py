@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 I64: TypeAlias = NDArray[np.int64]
 
 
-class Rows(NamedTuple):
+class RingRows(NamedTuple):
     """Rows of one stream in arrival order, without their payload.
 
-    >>> Rows.of([3, 5], [0, 1]).time.tolist()
+    >>> RingRows.of([3, 5], [0, 1]).time.tolist()
     [3, 5]
     """
 
@@ -27,7 +27,7 @@ class Rows(NamedTuple):
     row: I64  # (n,) the caller's row numbers
 
     @classmethod
-    def of(cls, time: object, row: object) -> Rows:
+    def of(cls, time: object, row: object) -> RingRows:
         """Make rows of anything NumPy can read."""
         return cls(np.asarray(time, dtype=np.int64), np.asarray(row, dtype=np.int64))
 
@@ -36,12 +36,12 @@ class Rows(NamedTuple):
         """How many rows these are."""
         return int(self.time.shape[0])
 
-    def cut(self, first: int, stop: int) -> Rows:
+    def cut(self, first: int, stop: int) -> RingRows:
         """The rows ``[first, stop)``, without copying."""
-        return Rows(self.time[first:stop], self.row[first:stop])
+        return RingRows(self.time[first:stop], self.row[first:stop])
 
 
-NO_ROWS = Rows.of([], [])
+NO_ROWS = RingRows.of([], [])
 
 
 class Span(NamedTuple):
@@ -59,7 +59,7 @@ class Slice:
     stay only for rows in flight, rows ``[start, end)`` are this host's own.
 
     >>> part = Slice()
-    >>> part.append(Rows.of([1, 4, 9], [0, 1, 2]))
+    >>> part.append(RingRows.of([1, 4, 9], [0, 1, 2]))
     >>> part.purge(older_than=4).row.tolist(), part.own.row.tolist()
     ([0, 1], [2])
     >>> part.view(Span(0, 3)).row.tolist(), part.release(2), part.stored
@@ -74,7 +74,7 @@ class Slice:
     _first: int = 0  # index in the arrays of position ``kept``
 
     @property
-    def own(self) -> Rows:
+    def own(self) -> RingRows:
         """The rows of this host's slice."""
         return self.view(Span(self.start, self.end))
 
@@ -88,7 +88,7 @@ class Slice:
         """How many rows are in memory, those kept for rows in flight included."""
         return self.end - self.kept
 
-    def view(self, span: Span) -> Rows:
+    def view(self, span: Span) -> RingRows:
         """The rows of a span that has not been released, without copying."""
         if span.start < self.kept or span.end > self.end:
             raise IndexError(
@@ -97,9 +97,9 @@ class Slice:
             )
         first = self._first + span.start - self.kept
         stop = self._first + span.end - self.kept
-        return Rows(self._time[first:stop], self._row[first:stop])
+        return RingRows(self._time[first:stop], self._row[first:stop])
 
-    def append(self, rows: Rows) -> None:
+    def append(self, rows: RingRows) -> None:
         """Add rows at the new end; they must not be older than the newest row stored."""
         if not rows.size:
             return
@@ -115,14 +115,14 @@ class Slice:
         self._row[begin : begin + rows.size] = rows.row
         self.end += rows.size
 
-    def purge(self, *, older_than: int, at_most: int | None = None) -> Rows:
+    def purge(self, *, older_than: int, at_most: int | None = None) -> RingRows:
         """Give up own rows with ``time <= older_than``, and the oldest beyond ``at_most`` rows."""
         own = self.own
         leaving = int(np.searchsorted(own.time, older_than, side="right"))
         if at_most is not None:
             leaving = max(leaving, own.size - at_most)
         self.start += leaving
-        return Rows(own.time[:leaving].copy(), own.row[:leaving].copy())
+        return RingRows(own.time[:leaving].copy(), own.row[:leaving].copy())
 
     def release(self, oldest_needed: int) -> None:
         """Forget rows before this position, as far as they are no longer this host's own."""
@@ -131,7 +131,7 @@ class Slice:
             self._first += keep - self.kept
             self.kept = keep
 
-    def replace(self, rows: Rows) -> None:
+    def replace(self, rows: RingRows) -> None:
         """Hold exactly these rows from now on; only while nothing is in flight."""
         self.kept = self.start = self.end
         self._first = 0

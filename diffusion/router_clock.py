@@ -66,7 +66,7 @@ class RouterClock:
         """The event time at which the tick before ``stop`` ends."""
         return self.real(stop - 1) + (1 << self.shift)
 
-    def forget(self, before: int) -> None:
+    def expire(self, before: int) -> None:
         """Router times before this one are not asked for any more."""
         gone = max(bisect_right(self._borders, before) - 1, 0)
         del self._borders[:gone], self._origins[:gone]

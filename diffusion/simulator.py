@@ -15,7 +15,7 @@ import numpy as np
 from windjoin.diffusion import simulator_core as core
 from windjoin.diffusion.adaptive import AdaptiveRouter
 from windjoin.diffusion.arrivals import arrivals_of, rate_at, visits_per_batch
-from windjoin.diffusion.choose import Statistics
+from windjoin.diffusion.choose import LoadStatistics
 from windjoin.diffusion.flows import FlowMaker
 from windjoin.diffusion.group_flows import group_flows
 from windjoin.diffusion.holdings import Holdings
@@ -133,7 +133,7 @@ class Simulation:
 
     def _make_router(self) -> Router:
         scenario = self.scenario
-        profiles = Statistics.of(scenario).profiles
+        profiles = LoadStatistics.of(scenario).profiles
         hosts = [self._host(number) for number in range(self.present)]
         options: dict[str, Any] = {}
         if self.strategy.startswith("ctr"):

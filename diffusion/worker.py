@@ -14,9 +14,9 @@ from time import perf_counter, thread_time
 from typing import Protocol
 
 import numpy as np
+from windjoin.diffusion.host_window import LONG_AGO, Chosen, HostWindow, Stretch, clamped
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Hop
-from windjoin.diffusion.shelf import LONG_AGO, Chosen, Shelf, Stretch, clamped
 from windjoin.pyx.base.crew import Countdown, Crew, Orders
 
 ALL_MARKS = -1
@@ -32,8 +32,8 @@ class Operator(Protocol):
     def nbytes(self) -> int: ...
     def store(self, stream: int, rows: I64) -> None: ...
     def hold(self, stream: int, rows: I64) -> None: ...
-    def forget(self, stream: int, horizon: int) -> None: ...
-    def sweep(self) -> None: ...
+    def expire(self, stream: int, horizon: int) -> None: ...
+    def compact(self) -> None: ...
     def extend(
         self,
         bound: tuple[int, ...],
@@ -45,7 +45,7 @@ class Operator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StoreMessage:
     """Rows to be held."""
 
     stream: int
@@ -53,7 +53,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ProbeMessage:
     """Partial results to be extended; ``trail`` is the hosts they went through."""
 
     hops: tuple[Hop, ...]  # of the path; voids in event time
@@ -89,13 +89,13 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class ExpireMessage:
     """By stream, the time before which nothing is needed any more."""
 
     horizons: Sequence[int]
 
 
-Message = Store | Probe | Give | Take | Forget
+Message = StoreMessage | ProbeMessage | Give | Take | ExpireMessage
 Failure = tuple[BaseException, int, int | None]  # error, host, stream
 
 
@@ -138,7 +138,7 @@ class Worker:
     ) -> None:
         self.number = number
         self.operator = operator
-        self.shelves = [Shelf() for _ in range(streams)]
+        self.host_windows = [HostWindow() for _ in range(streams)]
         self.tally = Tally()
         self._times = times
         self._peers = peers
@@ -158,14 +158,14 @@ class Worker:
 
     def renew(self) -> None:
         """Hold the same rows in new indexes; nothing is in the inbox."""
-        for stream, shelf in enumerate(self.shelves):
-            self.operator.hold(stream, shelf.rows())
+        for stream, host_window in enumerate(self.host_windows):
+            self.operator.hold(stream, host_window.rows())
 
     def empty(self, operator: Operator) -> None:
         """Hold nothing, with another operator; nothing is in the inbox."""
         over = getattr(self.operator, "over", None)  # what was put around it stays
         self.operator = operator if over is None else over(operator)
-        self.shelves = [Shelf() for _ in self.shelves]
+        self.host_windows = [HostWindow() for _ in self.host_windows]
 
     def leave(self) -> None:
         """Let the thread end once the inbox is empty."""
@@ -195,65 +195,67 @@ class Worker:
 
     def _handle(self, message: Message, ticket: Ticket) -> None:
         match message:
-            case Store():
+            case StoreMessage():
                 self.tally.rows_in += len(message.stretch.rows)
                 self._store(message.stream, message.stretch)
-            case Probe():
+            case ProbeMessage():
                 self._probe(message, ticket)
             case Give():
                 self._give(message, ticket)
             case Take():
                 self._take(message)
-            case Forget():
-                self._forget(message.horizons)
+            case ExpireMessage():
+                self._expire(message.horizons)
 
     # -- rows ----------------------------------------------------------------------------------
 
     def _store(self, stream: int, stretch: Stretch) -> None:
-        if self.shelves[stream].add(stretch):
+        if self.host_windows[stream].add(stretch):
             self.operator.store(stream, stretch.rows)
         else:
-            self.operator.hold(stream, self.shelves[stream].rows())
+            self.operator.hold(stream, self.host_windows[stream].rows())
 
     def _give(self, give: Give, ticket: Ticket) -> None:
-        shelf = self.shelves[give.stream]
+        host_window = self.host_windows[give.stream]
         if give.keep:
-            ticket.given[give.number] = shelf.find(give.start, give.stop, give.chosen)
+            ticket.given[give.number] = host_window.find(give.start, give.stop, give.chosen)
             return
-        found = shelf.take_out(give.start, give.stop, give.chosen)
+        found = host_window.take_out(give.start, give.stop, give.chosen)
         ticket.given[give.number] = found
         self.tally.rows_moved += sum(len(stretch.rows) for stretch in found)
-        if shelf.scattered:
-            shelf.gone = LONG_AGO
-            self.operator.hold(give.stream, shelf.rows())
+        if host_window.scattered:
+            host_window.gone = LONG_AGO
+            self.operator.hold(give.stream, host_window.rows())
         else:
-            self.operator.forget(give.stream, int(clamped([shelf.gone])[0]))
+            self.operator.expire(give.stream, int(clamped([host_window.gone])[0]))
 
     def _take(self, take: Take) -> None:
-        shelf = self.shelves[take.stream]
+        host_window = self.host_windows[take.stream]
         missing = [(take.start, take.stop)]
         if take.chosen is None:
-            missing = shelf.mark(take.start, take.stop, take.marks)
+            missing = host_window.mark(take.start, take.stop, take.marks)
         for start, stop in missing:
             for stretch in take.stretches:
                 more = stretch.between(start, stop, take.marks)
                 if len(more.rows):
                     self._store(take.stream, more)
 
-    def _forget(self, horizons: Sequence[int]) -> None:
-        for stream, (shelf, horizon) in enumerate(zip(self.shelves, horizons, strict=True)):
-            shelf.forget(horizon)
-            self.operator.forget(stream, horizon)
+    def _expire(self, horizons: Sequence[int]) -> None:
+        for stream, (host_window, horizon) in enumerate(
+            zip(self.host_windows, horizons, strict=True)
+        ):
+            host_window.expire(horizon)
+            self.operator.expire(stream, horizon)
 
     # -- partial results -----------------------------------------------------------------------
 
-    def _probe(self, probe: Probe, ticket: Ticket) -> None:
+    def _probe(self, probe: ProbeMessage, ticket: Ticket) -> None:
         hop = probe.hops[probe.hop]
         self.tally.partials_in += len(probe.partials[0])
         targets = hop.streams
         voids = {stream: self._avoided(stream, hop) for stream in targets}
         found = self.operator.extend(
-            probe.bound, targets, probe.partials, voids, lambda s: self.shelves[s].rows()
+            probe.bound, targets, probe.partials, voids, lambda s: self.host_windows[s].rows()
         )
         bound = (*probe.bound, *targets)
         for marks, rows in self._marked(targets, found, probe.marks, len(probe.bound)):
@@ -262,7 +264,7 @@ class Worker:
     def _avoided(self, stream: int, hop: Hop) -> Stretches:
         """What is void here, and what was given away but may still be in an index."""
         voids = sorted(hop.voids.get(self.number, ()))
-        gone = self.shelves[stream].gone
+        gone = self.host_windows[stream].gone
         if gone > LONG_AGO:
             voids = [(LONG_AGO, gone), *((max(a, gone), b) for a, b in voids if b > gone)]
         return clamped(start for start, _ in voids), clamped(stop - 1 for _, stop in voids)
@@ -275,9 +277,9 @@ class Worker:
             return []
         mixed: list[I64] = []  # marks of rows, by target whose rows differ in them
         for target, rows in zip(targets, found[bound:], strict=True):
-            theirs = self.shelves[target].marks()
+            theirs = self.host_windows[target].marks()
             if theirs is None:
-                mixed.append(self.shelves[target].marks_at(self._times(target, rows)))
+                mixed.append(self.host_windows[target].marks_at(self._times(target, rows)))
             else:
                 marks &= theirs
         if not mixed:
@@ -290,7 +292,12 @@ class Worker:
         ]
 
     def _send_on(
-        self, probe: Probe, ticket: Ticket, bound: tuple[int, ...], marks: int, rows: list[I64]
+        self,
+        probe: ProbeMessage,
+        ticket: Ticket,
+        bound: tuple[int, ...],
+        marks: int,
+        rows: list[I64],
     ) -> None:
         trail = (*probe.trail, self.number)
         if probe.hop + 1 == len(probe.hops):
@@ -299,7 +306,7 @@ class Worker:
             in_order = [rows[bound.index(stream)] for stream in range(len(bound))]
             ticket.blocks.append(((*trail, marks), bound[0], in_order))
             return
-        onward = Probe(probe.hops, probe.hop + 1, bound, rows, marks, trail)
+        onward = ProbeMessage(probe.hops, probe.hop + 1, bound, rows, marks, trail)
         hosts = probe.hops[onward.hop].hosts
         self.tally.sent += len(bound) * len(rows[0]) * len(hosts)
         for host in hosts:
@@ -307,6 +314,6 @@ class Worker:
 
 
 def _stream_of(message: Message) -> int | None:
-    if isinstance(message, Forget):
+    if isinstance(message, ExpireMessage):
         return None
-    return message.bound[0] if isinstance(message, Probe) else message.stream
+    return message.bound[0] if isinstance(message, ProbeMessage) else message.stream

@@ -89,8 +89,8 @@ class Access(ABC):
         if what == "operands":
             return None, [arrivals.columns[number].view(np.int64) for number in numbers]
         if what == "wide":
-            records = arrivals.wides[numbers[0]]
-            return records.length, [records.start]
+            varlen_rows = arrivals.varlen[numbers[0]]
+            return varlen_rows.length, [varlen_rows.start]
         if what == "nothing":
             return None, []
         codes = arrivals.codes[numbers[0]]
@@ -128,13 +128,13 @@ def kinds() -> tuple[type[Access], ...]:
     """All kinds of index, in the order in which explain() names them."""
     from windjoin.kernels.band import Band
     from windjoin.kernels.boxes import Boxes
-    from windjoin.kernels.calls import Calls
     from windjoin.kernels.equality import Equality
     from windjoin.kernels.images import Images
     from windjoin.kernels.inequality import Inequality
     from windjoin.kernels.items import Items
     from windjoin.kernels.scan import Scan
     from windjoin.kernels.sets import Sets
+    from windjoin.kernels.udf_scan import UdfScan
     from windjoin.kernels.vectors import Vectors
 
-    return (Equality, Band, Boxes, Inequality, Calls, Items, Sets, Vectors, Images, Scan)
+    return (Equality, Band, Boxes, Inequality, UdfScan, Items, Sets, Vectors, Images, Scan)

@@ -14,8 +14,8 @@ from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import Between
 from windjoin.kernels.window import Window
 from windjoin.pyx.base.index import Index
-from windjoin.pyx.indexes.buckets import ValueBuckets
-from windjoin.pyx.indexes.cells import ValueCells
+from windjoin.pyx.indexes.live_grid import LiveBandGrid
+from windjoin.pyx.indexes.static_grid import StaticBandGrid
 
 PER_PROBE = 30.0  # nanoseconds: three cells
 PER_CANDIDATE = 2.0
@@ -55,12 +55,12 @@ class Band(Access):
 
     def load(self, table: Table) -> Index:
         values = sortable(table.columns[self.column])
-        return ValueBuckets.load(
+        return StaticBandGrid.load(
             values, table.time, self.width, self._real, self.reach, table.first
         )
 
     def start(self, window: Window) -> Index:
-        return ValueCells(self.width, self._real)
+        return LiveBandGrid(self.width, self._real)
 
     @property
     def _real(self) -> bool:

@@ -14,7 +14,6 @@ from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.outer import Lonely
 from windjoin.kernels.parts import Parts, Range, cut, shared_key
-from windjoin.kernels.records import encode_wides
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import with_sampled
@@ -22,9 +21,10 @@ from windjoin.kernels.sorting import Sorted, in_time_order
 from windjoin.kernels.spec import I64, Bools, Function, JoinSpec, Nearest, Opaque, Rows
 from windjoin.kernels.statistics import Statistics, measure
 from windjoin.kernels.threads import in_threads
+from windjoin.kernels.varlen import encode_varlen
 from windjoin.pyx.base.column import ColumnView
 from windjoin.pyx.base.output import Output, release
-from windjoin.pyx.indexes.lists import KeyLists
+from windjoin.pyx.indexes.postings import KeyPostings
 from windjoin.pyx.probing.pipeline import Pipeline
 
 FEW_ROWS = 2048  # of two streams, at most; planning anew would take as long as joining them
@@ -91,8 +91,8 @@ def join_rows(
     ``lonely``: gets the rows of kept streams that are in no result, or those that are in one where
     nothing else is wanted of results; these are not given then.
     """
-    records = encode_wides(spec, rows)
-    streams = in_threads(threads, in_time_order, [*zip(rows, records, strict=True)])
+    varlen_rows = encode_varlen(spec, rows)
+    streams = in_threads(threads, in_time_order, [*zip(rows, varlen_rows, strict=True)])
     spec = _on_original_rows(spec, streams)
     sizes = tuple(len(stream.time) for stream in streams)
     if before is not None and before.serves(sizes):
@@ -116,7 +116,7 @@ def join_rows(
             lonely.add_to(output)
     found = output.finish() if nearest is None else nearest
     run.results = len(found[0])
-    return found, run, Scores.of_records(spec, records)
+    return found, run, Scores.of_varlen_rows(spec, varlen_rows)
 
 
 def _start(spec: JoinSpec) -> int | None:
@@ -134,13 +134,13 @@ def _gives_marks_only(spec: JoinSpec) -> bool:
 def _statistics(spec: JoinSpec, streams: Sequence[Sorted]) -> Statistics:
     rows = [Rows(stream.time, stream.columns, stream.keys) for stream in streams]
     found = measure(spec, rows, ordered=True)
-    return with_sampled(found, spec, [stream.wides for stream in streams])
+    return with_sampled(found, spec, [stream.varlen for stream in streams])
 
 
 def statistics_of(spec: JoinSpec, rows: Sequence[Rows]) -> Statistics:
     """What whole tables, or samples of them, say of a query."""
-    records = encode_wides(spec, rows)
-    streams = [in_time_order(*one) for one in zip(rows, records, strict=True)]
+    varlen_rows = encode_varlen(spec, rows)
+    streams = [in_time_order(*one) for one in zip(rows, varlen_rows, strict=True)]
     return _statistics(_on_original_rows(spec, streams), streams)
 
 
@@ -152,7 +152,7 @@ def _nearest(
     ``found``: where the rows stand in time order
     """
     views = [
-        [(ColumnView(wide.start, 0), ColumnView(wide.length, 0)) for wide in stream.wides]
+        [(ColumnView(wide.start, 0), ColumnView(wide.length, 0)) for wide in stream.varlen]
         for stream in streams
     ]
     times = streams[0].time[found[0]], streams[1].time[found[1]]
@@ -282,7 +282,7 @@ class _Job:
             self.run_info.close |= close
             self.run_info.by_key |= by_key
 
-    def _start_by_key(self, tables: list[Table]) -> KeyLists | None:
+    def _start_by_key(self, tables: list[Table]) -> KeyPostings | None:
         """Start rows key by key, where several hops ask by one and the same key.
 
         The lists of a key are then read one after the other, which is several times faster than
@@ -293,7 +293,7 @@ class _Job:
             return None
         table, key = tables[order.start], self.keys[order.start]
         codes, count = table.codes[key], table.code_counts[key]
-        return KeyLists.load(codes, table.time, count, table.first)
+        return KeyPostings.load(codes, table.time, count, table.first)
 
     def _tables(self, ranges: Sequence[Range]) -> list[Table]:
         """The rows of one part."""
@@ -307,7 +307,7 @@ class _Job:
                 numbers = numbers[begin:end]
             columns = [column[begin:end] for column in stream.columns]
             table = Table(self.spec.streams[s], stream.time[begin:end], columns, numbers, begin)
-            table.wides = [wide.take(slice(begin, end)) for wide in stream.wides]
+            table.varlen = [wide.take(slice(begin, end)) for wide in stream.varlen]
             tables.append(table)
         return tables
 

@@ -13,9 +13,9 @@ from windjoin.kernels.statistics import DERIVED_SHARE
 from windjoin.kernels.window import Window
 from windjoin.pyx.base.index import Index
 from windjoin.pyx.encoding.keys import KeySpace, encode_pairs
-from windjoin.pyx.indexes.lines import KeyLines
-from windjoin.pyx.indexes.lists import KeyLists
-from windjoin.pyx.indexes.ranks import KeyRanks
+from windjoin.pyx.indexes.cache_lines import CacheLineIndex
+from windjoin.pyx.indexes.csr_postings import CsrPostings
+from windjoin.pyx.indexes.postings import KeyPostings
 
 LOOKUP = 9.0  # nanoseconds per partial result
 PER_PART = 6.0  # for each further part of a composite key
@@ -59,13 +59,13 @@ class Equality(Access):
 
     def load(self, table: Table) -> Index:
         codes, count = self._encoded(table)
-        return KeyLists.load(codes, table.time, count, table.first)
+        return KeyPostings.load(codes, table.time, count, table.first)
 
     def load_for_start(self, table: Table) -> Index:
         if len(table.time) > MOST_RANKS:
             return self.load(table)
         codes, count = self._encoded(table)
-        return KeyRanks.load(codes, table.time, count, table.first)
+        return CsrPostings.load(codes, table.time, count, table.first)
 
     def _encoded(self, table: Table) -> tuple[Codes, int]:
         """The code of every row's composite key, and how many there are."""
@@ -81,7 +81,7 @@ class Equality(Access):
 
     def start(self, window: Window) -> Index:
         window.pair_spaces[self.identity] = [KeySpace() for _ in self.parts[1:]]
-        return KeyLines()
+        return CacheLineIndex()
 
     @property
     def source(self) -> Source:

@@ -19,7 +19,7 @@ from windjoin.kernels.window import Arrivals, Window
 from windjoin.pyx.base.output import Output
 from windjoin.pyx.probing.pipeline import Pipeline
 
-SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
+COMPACT_AT = 1024  # keys; below, nothing is worth sweeping
 NOTHING = np.empty(0, np.int64)
 MEASURED = ("asked", "proposed", "kept")  # of each hop
 
@@ -42,12 +42,12 @@ class HostJoin:
         self.statistics = statistics
         self._raised = raised or threading.Event()
         self._whole = list(windows)  # of all hosts
-        self.windows = [window.twin() for window in windows]
+        self.windows = [window.empty_copy() for window in windows]
         self._pipelines: dict[Way, Pipeline] = {}
         self._orders: dict[Way, Order] = {}
         self._gone: dict[Way, Counter[tuple[int, str]]] = {}  # measured by pipelines before these
         self._measured = [0] * len(windows)
-        self._sweep_at = SWEEP_AT
+        self._compact_at = COMPACT_AT
 
     @property
     def comparisons(self) -> list[int]:
@@ -83,7 +83,7 @@ class HostJoin:
     def hold(self, stream: int, rows: I64) -> None:
         """Hold these rows, in time order, and no others."""
         window = self.windows[stream]
-        fresh = window.twin()
+        fresh = window.empty_copy()
         for access in window.accesses:
             fresh.serve(access)
         fresh.insert(self._stored(stream, rows))
@@ -99,20 +99,20 @@ class HostJoin:
         whole = self._whole[stream]
         return whole.stored(rows[rows >= whole.head])
 
-    def forget(self, stream: int, horizon: int) -> None:
+    def expire(self, stream: int, horizon: int) -> None:
         """Rows with time < ``horizon`` are not asked for any more."""
         window = self.windows[stream]
         for index in window.indexes.values():
-            index.expire(horizon)
+            index.expire_before(horizon)
         held = sum(index.n_keys for index in window.indexes.values())
-        if held > self._sweep_at:
-            window.sweep()
-            self._sweep_at = max(SWEEP_AT, 2 * held)
+        if held > self._compact_at:
+            window.compact()
+            self._compact_at = max(COMPACT_AT, 2 * held)
 
-    def sweep(self) -> None:
+    def compact(self) -> None:
         """Drop expired rows for good, so that their key codes may be used again."""
         for window in self.windows:
-            window.sweep()
+            window.compact()
 
     def extend(
         self,
@@ -151,6 +151,8 @@ class HostJoin:
                 window.serve(step.access)
                 arrivals = self._stored(step.stream, held(step.stream))
                 index = window.indexes[step.access.identity]
-                index.insert(step.access.values(window, arrivals), arrivals.time, arrivals.rows)
+                index.insert_arrays(
+                    step.access.values(window, arrivals), arrivals.time, arrivals.rows
+                )
         self._orders[way] = order
         return pipeline_of_latest(self.spec, order, bound, self.windows)

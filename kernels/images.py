@@ -40,8 +40,10 @@ class Images(Alike):
         return (self.name, self.target, self.column)
 
     def load(self, table: Table) -> Index:
-        records = table.wides[self.column]
-        index: Index = ByteSegments.load((records.start, records.length), table.time, table.first)
+        varlen_rows = table.varlen[self.column]
+        index: Index = ByteSegments.load(
+            (varlen_rows.start, varlen_rows.length), table.time, table.first
+        )
         return index
 
     def start(self, window: Window) -> Index:

@@ -12,7 +12,7 @@ from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import Predicate
 from windjoin.kernels.window import Window
 from windjoin.pyx.base.index import Index
-from windjoin.pyx.indexes.slices import TimeSlices
+from windjoin.pyx.indexes.basic_windows import BasicWindows
 
 PER_SLICE = 35.0  # nanoseconds: two binary searches
 PER_CANDIDATE = 0.9
@@ -49,10 +49,10 @@ class Inequality(Access):
 
     def load(self, table: Table) -> Index:
         values = sortable(table.columns[self.column])
-        return TimeSlices.load(table.time, values, self.rows_per_slice, table.first)
+        return BasicWindows.load(table.time, values, self.rows_per_slice, table.first)
 
     def start(self, window: Window) -> Index:
-        return TimeSlices(window.spec.window // SLICES_PER_WINDOW, True)
+        return BasicWindows(window.spec.window // SLICES_PER_WINDOW, True)
 
     @property
     def source(self) -> Source:

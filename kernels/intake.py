@@ -12,27 +12,27 @@ from numpy.typing import NDArray
 from windjoin.kernels.keys import new_space
 from windjoin.kernels.order import Order
 from windjoin.kernels.outer import Outer
-from windjoin.kernels.records import Records, live_records
 from windjoin.kernels.renewal import Renewal
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.side import Codes
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.stored import Exporter
+from windjoin.kernels.varlen import VarlenRows, live_varlen_rows
 from windjoin.kernels.window import LONG_AGO, Window
 from windjoin.pyx.base.output import release
 from windjoin.pyx.encoding.keys import KeySpace
 from windjoin.pyx.live.silence import Silence
-from windjoin.pyx.live.store import Clock, Counts, Store
+from windjoin.pyx.live.store import Counts, Store, Watermark
 from windjoin.pyx.probing.pipeline import Pipeline
 
-CARE_EVERY = 1024  # rows, or promises
-SWEEP_AT = 1024  # keys; below, nothing is worth sweeping
+MAINTAIN_EVERY = 1024  # rows, or promises
+COMPACT_AT = 1024  # keys; below, nothing is worth sweeping
 # seconds after which each stream is silent, and what tells the seconds
 Silencing = tuple[Sequence[float], Callable[[], float]]
 
 
 @dataclass(slots=True)
-class Judged:
+class LateSplit:
     """What the clock of a stream says of rows before they are taken."""
 
     newest: int  # time of the stream after them
@@ -60,21 +60,21 @@ class Intake(ABC):
         self.spec = spec
         numbered = {s for pair in spec.distinct for s in pair}
         self.windows = [Window(stream, s in numbered) for s, stream in enumerate(spec.streams)]
-        self.clocks = [Clock(lateness) for _ in spec.streams]
+        self.clocks = [Watermark(lateness) for _ in spec.streams]
         self.silence = None if silence is None else Silence(self.clocks, *silence)
         self.counts = [Counts() for _ in spec.streams]
         self._spaces: dict[int, KeySpace] = {}
         for stream in spec.streams:
             for kind, space in zip(stream.keys, stream.spaces, strict=True):
                 self._spaces.setdefault(space, new_space(kind))
-            for wide in stream.wides:
+            for wide in stream.varlen:
                 if wide.space >= 0:
                     self._spaces.setdefault(wide.space, new_space(wide.items))
-        self._sweep_at = SWEEP_AT
+        self._compact_at = COMPACT_AT
         self._renewal = Renewal(max(stream.window for stream in spec.streams))
         self._to_give_back = False
         self.on_care: Callable[[], None] | None = None
-        self._since_care, self._patience = 0, CARE_EVERY
+        self._since_maintained, self._patience = 0, MAINTAIN_EVERY
         self._scores = Scores.of_sides(spec, self.windows)
 
     def listen(self, outer: Outer) -> None:
@@ -86,7 +86,7 @@ class Intake(ABC):
         return min((self.clocks[s].watermark for s in streams), default=2**63 - 1)
 
     @abstractmethod
-    def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
+    def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
         """Join newly arrived rows with all that is here, then keep them.
 
         Per stream, arrival numbers of the members of every result that is complete now.
@@ -164,34 +164,36 @@ class Intake(ABC):
             for window, counts in zip(self.windows, self.counts, strict=True)
         ]
 
-    def judge(self, stream: int, time: I64, bad: Bools | None = None) -> Judged:
+    def split_late(self, stream: int, time: I64, bad: Bools | None = None) -> LateSplit:
         """Which of some rows would be late; nothing is taken yet.
 
         bad: rows that have no time; they get an arrival number and nothing else.
         """
-        return Judged(*self.clocks[stream].judge(time, None if bad is None else bad.view(np.uint8)))
+        return LateSplit(
+            *self.clocks[stream].split_late(time, None if bad is None else bad.view(np.uint8))
+        )
 
-    def usable(self, stream: int, rows: Rows, judged: Judged) -> Bools | None:
+    def usable(self, stream: int, rows: Rows, late_split: LateSplit) -> Bools | None:
         """Rows that can be part of a result, None: all; the others are counted."""
         counts, usable = self.counts[stream], rows.usable
-        if judged.late is not None:
-            counts.late += int(judged.late.sum())
-            usable = ~judged.late if usable is None else usable & ~judged.late
+        if late_split.late is not None:
+            counts.late += int(late_split.late.sum())
+            usable = ~late_split.late if usable is None else usable & ~late_split.late
         if usable is not None:
             counts.unusable += len(usable) - int(usable.sum())
         return usable
 
     def encode(
         self, stream: int, rows: Rows, usable: Bools | None
-    ) -> tuple[list[Codes], list[tuple[I64, Codes, Records]]]:
+    ) -> tuple[list[Codes], list[tuple[I64, Codes, VarlenRows]]]:
         """Codes of all keys, and (starts, lengths, content) of all wide columns."""
         spec = self.spec.streams[stream]
         codes = [
             self._spaces[space].encode(key, usable)
             for key, space in zip(rows.keys, spec.spaces, strict=True)
         ]
-        records = live_records(spec.wides, rows.wides, self._spaces, usable)
-        return codes, [(one.start, one.length, one) for one in records]
+        varlen_rows = live_varlen_rows(spec.varlen, rows.varlen, self._spaces, usable)
+        return codes, [(one.start, one.length, one) for one in varlen_rows]
 
     def begin_at(self, stream: int, row: int) -> None:
         """The first row of a stream will have this arrival number; before any has come."""
@@ -242,17 +244,17 @@ class Intake(ABC):
         """Results with their scores; their rows are still here."""
         return [*found, *self._scores.of(found)] if self._scores else found
 
-    def _look_after(self, rows: int) -> None:
+    def _maintain_sometimes(self, rows: int) -> None:
         """Take care now and then: ``rows`` came, or half as many went."""
-        self._since_care += rows
-        if self._since_care >= self._patience:
-            self._care()
+        self._since_maintained += rows
+        if self._since_maintained >= self._patience:
+            self._maintain()
 
-    def _care(self) -> int:
+    def _maintain(self) -> int:
         """What is not done with every row; after how many rows to do it again, 0: as ever."""
         self.keep_small()
         sooner = self._renew_if_due()
-        self._since_care, self._patience = 0, sooner or CARE_EVERY
+        self._since_maintained, self._patience = 0, sooner or MAINTAIN_EVERY
         if self.on_care is not None:
             self.on_care()
         return sooner
@@ -266,7 +268,7 @@ class Intake(ABC):
         come = sum(counts.rows_in for counts in self.counts)
         if self._renewal.due(rows, come, [clock.watermark for clock in self.clocks]):
             self._renew()
-            self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())
+            self._compact_at = max(COMPACT_AT, 2 * self._keys_held())
             self._to_give_back = True
             return 1
         return self._renewal.patience(rows)
@@ -296,9 +298,9 @@ class Intake(ABC):
         """Give back room of rings, and sweep keys when they have doubled."""
         for window in self.windows:
             window.shrink()
-        if self._keys_held() > self._sweep_at:
+        if self._keys_held() > self._compact_at:
             self._sweep()
-            self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())
+            self._compact_at = max(COMPACT_AT, 2 * self._keys_held())
 
     def _keys_held(self) -> int:
         held = sum(space.used for space in self._spaces.values())
@@ -308,9 +310,9 @@ class Intake(ABC):
 
     def _sweep(self) -> None:
         for window in self.windows:
-            window.sweep()
+            window.compact()
         for number, live in self._codes_alive().items():
-            self._spaces[number].sweep(live)
+            self._spaces[number].compact(live)
 
     def _codes_alive(self) -> dict[int, NDArray[np.uint8]]:
         """One byte for each code of each space: whether rows of the windows have it."""
@@ -319,7 +321,7 @@ class Intake(ABC):
             for key, space in enumerate(window.spec.spaces):
                 codes = window.codes_alive(key)
                 live[space][codes[codes >= 0]] = 1
-            for number, wide in enumerate(window.spec.wides):
+            for number, wide in enumerate(window.spec.varlen):
                 if wide.space >= 0:
                     window.mark_items(number, live[wide.space])
         return live

@@ -14,7 +14,7 @@ from windjoin.kernels.spec import Similarity
 from windjoin.kernels.statistics import Items as Seen
 from windjoin.kernels.window import Window
 from windjoin.pyx.base.index import Index
-from windjoin.pyx.similarity.items import ItemLists
+from windjoin.pyx.similarity.items import ItemPostings
 
 LOOKUP = 12.0  # nanoseconds per item that is asked for
 PER_ENTRY = 2.5
@@ -56,11 +56,13 @@ class Items(Alike):
         return f"sets have {self.seen.left:.2g} and {self.seen.right:.2g} items; {super().why}"
 
     def load(self, table: Table) -> Index:
-        records = table.wides[self.column]
-        return ItemLists.of_sets((records.start, records.length), table.time, table.first)
+        varlen_rows = table.varlen[self.column]
+        return ItemPostings.of_sets(
+            (varlen_rows.start, varlen_rows.length), table.time, table.first
+        )
 
     def start(self, window: Window) -> Index:
-        return ItemLists()
+        return ItemPostings()
 
 
 def _index_of(p: Similarity) -> str | None:

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 from windjoin.kernels.hops import pipeline
-from windjoin.kernels.intake import SWEEP_AT, Intake, Judged, Silencing
-from windjoin.kernels.nearest import Waiting, candidates, of_doubles
+from windjoin.kernels.intake import COMPACT_AT, Intake, LateSplit, Silencing
+from windjoin.kernels.nearest import PendingNearest, candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.outer import Outer
 from windjoin.kernels.replanning import FIRST_LOOK, LEAST_ROWS, better_orders, next_look, seen
 from windjoin.kernels.spec import I64, ArrayColumn, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.pyx.base.output import Runner
-from windjoin.pyx.live.feed import Feed
-from windjoin.pyx.live.store import Store, forget
+from windjoin.pyx.live.store import Store, expire
+from windjoin.pyx.live.stream_joiner import StreamJoiner
 from windjoin.pyx.probing.pipeline import Pipeline
 
 
@@ -32,17 +32,17 @@ class LiveJoin(Intake):
         silence: Silencing | None = None,
     ) -> None:
         super().__init__(spec, lateness, silence)
-        self.feeds: list[Feed] = []  # one for each stream
+        self.joiners: list[StreamJoiner] = []  # one for each stream
         self.orders: list[Order] = []
         self.pipelines: list[Pipeline] = []
         self._stores: list[Store] = []
-        self._found = 0  # by feeds that are gone
+        self._found = 0  # by joiners that are gone
         self._given = 0  # results that waited for better partners
         self._done = [(0, 0)] * len(spec.streams)  # by pipelines that are gone, as in `done_by`
         self._looked_at, self._look_at = 0, FIRST_LOOK  # rows that had come, and are to come
-        self._waiting: Waiting | None = None
+        self._waiting: PendingNearest | None = None
         if spec.nearest is not None:
-            self._waiting = Waiting(spec.nearest, self._scores.of(self._none()))
+            self._waiting = PendingNearest(spec.nearest, self._scores.of(self._none()))
         if spec.kept is not None:
             self.outer = Outer(spec.kept, self.windows)
         statistics = statistics or unseen(spec)
@@ -60,14 +60,14 @@ class LiveJoin(Intake):
             self._done = [self.done_by(stream) for stream in range(len(self.windows))]
         self.orders = orders
         self.pipelines = [self._pipeline(order) for order in orders]
-        self._found += sum(feed.results for feed in self.feeds)
+        self._found += sum(joiner.results for joiner in self.joiners)
         self._stores = self.new_stores()
         give: Callable[[list[I64]], list[Any]] | None = self._scored if self._scores else None
         give = give if self._waiting is None else self._nearest
         give = give if self.outer is None else self._looked_at_by_outer
-        self.feeds[:] = [
-            Feed(
-                number, self._stores, self.clocks, self._runner(number, one), self._care, give,
+        self.joiners[:] = [
+            StreamJoiner(
+                number, self._stores, self.clocks, self._runner(number, one), self._maintain, give,
                 self.silence,
             )
             for number, one in enumerate(self.pipelines)
@@ -93,9 +93,9 @@ class LiveJoin(Intake):
         beside = 0 if self.outer is None else self.outer.given
         if self._waiting is not None:
             return self._given + beside
-        return self._found + sum(feed.results for feed in self.feeds) + beside
+        return self._found + sum(joiner.results for joiner in self.joiners) + beside
 
-    def _look(self) -> None:
+    def _measure_again(self) -> None:
         """Choose orders and indexes anew if what the windows hold makes others much cheaper."""
         rows = sum(counts.rows_in for counts in self.counts)
         if rows < self._look_at and not (rows > self._looked_at + FIRST_LOOK and self._misfits()):
@@ -108,7 +108,7 @@ class LiveJoin(Intake):
 
     def _misfits(self) -> bool:
         """Whether rows have become other than those an index was chosen for."""
-        return any(index.misfit for window in self.windows for index in window.indexes.values())
+        return any(index.unsuited for window in self.windows for index in window.indexes.values())
 
     @property
     def nbytes(self) -> int:
@@ -116,7 +116,7 @@ class LiveJoin(Intake):
         return (
             super().nbytes
             + sum(one.nbytes for one in self.pipelines)
-            + sum(feed.nbytes for feed in self.feeds)
+            + sum(joiner.nbytes for joiner in self.joiners)
             + (0 if self._waiting is None else self._waiting.nbytes)
             + (0 if self.outer is None else self.outer.nbytes)
         )
@@ -126,60 +126,62 @@ class LiveJoin(Intake):
         """Candidates looked at so far."""
         return sum(self.done_by(stream)[1] for stream in range(len(self.windows)))
 
-    def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
+    def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
         """Join newly arrived rows with all that is here, then keep them.
 
         Per stream, arrival numbers of the members of every result; behind them its scores.
         """
         if self.outer is None:
-            return self._push(stream, rows, judged)
-        alone = rows.usable if judged.late is None else ~judged.late
-        if judged.late is not None and rows.usable is not None:
-            alone = rows.usable & ~judged.late
-        self.outer.admit(stream, rows, judged.late, alone)
-        found = self._push(stream, rows, judged)
+            return self._push(stream, rows, late_split)
+        alone = rows.usable if late_split.late is None else ~late_split.late
+        if late_split.late is not None and rows.usable is not None:
+            alone = rows.usable & ~late_split.late
+        self.outer.admit(stream, rows, late_split.late, alone)
+        found = self._push(stream, rows, late_split)
         self._settle()
         return found
 
-    def _push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
-        if judged.late is None and judged.ordered and rows.usable is None:
+    def _push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
+        if late_split.late is None and late_split.ordered and rows.usable is None:
             found = self._push_as_they_lie(stream, rows)
             if found is not None:
                 return found
-        return self._push_any(stream, rows, judged)
+        return self._push_any(stream, rows, late_split)
 
-    def _push_any(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
-        usable = self.usable(stream, rows, judged)
-        codes, records = self.encode(stream, rows, usable)
+    def _push_any(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
+        usable = self.usable(stream, rows, late_split)
+        codes, varlen_rows = self.encode(stream, rows, usable)
         columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
         time = np.ascontiguousarray(rows.time)
-        feed = self.feeds[stream]
-        return feed.push_some(time, columns, codes, records, usable, judged.ordered, judged.newest)
+        joiner = self.joiners[stream]
+        return joiner.push_some(
+            time, columns, codes, varlen_rows, usable, late_split.ordered, late_split.newest
+        )
 
     def _push_as_they_lie(self, stream: int, rows: Rows) -> list[Any] | None:
         """Rows in order that are all usable; None if they are not plain arrays."""
         if not all(isinstance(key, np.ndarray) for key in rows.keys):
             return None
-        wides: list[tuple[I64, Any]] = []
-        for wide, spec in zip(rows.wides, self.spec.streams[stream].wides, strict=True):
+        varlen: list[tuple[I64, Any]] = []
+        for wide, spec in zip(rows.varlen, self.spec.streams[stream].varlen, strict=True):
             if wide.absent is not None:
                 return None
             if isinstance(wide, ArrayColumn):
-                wides.append((wide.offsets, wide.values))
+                varlen.append((wide.offsets, wide.values))
             elif spec.form == "set" and spec.items == "int64" and wide.valid is None:
-                wides.append((wide.offsets, wide.items))
+                varlen.append((wide.offsets, wide.items))
             else:
                 return None
-        return self.feeds[stream].push(rows.time, rows.columns, rows.keys, wides)
+        return self.joiners[stream].push(rows.time, rows.columns, rows.keys, varlen)
 
     def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
         """Keep rows that have been joined with all that is here; indexes wait for `loaded`."""
-        codes, records = self.encode(stream, rows, rows.usable)
+        codes, varlen_rows = self.encode(stream, rows, rows.usable)
         columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
         tail = self.windows[stream].tail
         numbers = np.arange(tail, tail + len(rows)) if arrivals is None else arrivals
         time = np.ascontiguousarray(rows.time)
-        self._stores[stream].append(time, columns, codes, records, numbers)
+        self._stores[stream].append(time, columns, codes, varlen_rows, numbers)
 
     def loaded(self, given_before: int) -> None:
         """Make indexes of all rows, as they are now chosen."""
@@ -196,7 +198,7 @@ class LiveJoin(Intake):
             window.keep(())
             window.retain(kept)
         self._renew()
-        self._sweep_at = max(SWEEP_AT, 2 * self._keys_held())
+        self._compact_at = max(COMPACT_AT, 2 * self._keys_held())
 
     def resume(self, results: int, done: list[tuple[int, int]]) -> None:
         """Go on counting where another left off; ``done``: by stream, as `done_by` has it."""
@@ -220,7 +222,7 @@ class LiveJoin(Intake):
         assert waiting is not None
         assert self.spec.nearest is not None
         views = [
-            [window.wide_view(n) for n in range(len(window.spec.wides))] for window in self.windows
+            [window.wide_view(n) for n in range(len(window.spec.varlen))] for window in self.windows
         ]
         times = self.windows[0].times(found[0]), self.windows[1].times(found[1])
         doubles = of_doubles(self.spec, self.spec.nearest)
@@ -269,10 +271,10 @@ class LiveJoin(Intake):
         clock.promised = max(clock.promised, time)
         if self.silence is not None:
             self.silence.heard(stream)
-        gone = forget(self._stores, self.clocks)
+        gone = expire(self._stores, self.clocks)
         self._settle()
         self.keep_small()
-        self._look_after(1 + gone // 2)
+        self._maintain_sometimes(1 + gone // 2)
 
     def catch_up(self) -> list[Any]:
         """Results that a promise has made complete: none, they leave with their last member."""
@@ -298,18 +300,18 @@ class LiveJoin(Intake):
 
     def in_blocks(self, stream: int) -> bool:
         """Whether many rows of a stream take each step together."""
-        return self.feeds[stream].in_blocks
+        return self.joiners[stream].in_blocks
 
     def close(self) -> None:
         """Nothing runs beside the caller."""
 
-    def _care(self) -> int:
-        """What feeds leave undone, now and then."""
-        self._settle()  # before rings forget
-        sooner = super()._care()
-        self._look()
-        for feed in self.feeds if sooner else ():
-            feed.patience = min(feed.patience, sooner)
+    def _maintain(self) -> int:
+        """What joiners leave undone, now and then."""
+        self._settle()  # before rings expire
+        sooner = super()._maintain()
+        self._measure_again()
+        for joiner in self.joiners if sooner else ():
+            joiner.patience = min(joiner.patience, sooner)
         return sooner
 
     def resize(self, stream: int, window: int) -> None:

@@ -102,10 +102,10 @@ def of_doubles(spec: JoinSpec, nearest: Nearest) -> bool:
     """Whether the measure compares vectors of doubles."""
     asked = spec.predicates[nearest.predicate]
     assert isinstance(asked, Similarity), "nearest ranks by a measure"
-    return spec.streams[asked.left.stream].wides[asked.left.column].form == "float64"
+    return spec.streams[asked.left.stream].varlen[asked.left.column].form == "float64"
 
 
-class Waiting:
+class PendingNearest:
     """Pairs of a continuous join that better partners may still displace; scores: of no pairs."""
 
     def __init__(self, nearest: Nearest, scores: list[Any]) -> None:

@@ -140,7 +140,7 @@ def _divided(
         columns=[taken(column, order) for column in stream.columns],
         keys=[*others[:key], own, *others[key:]],
         origin=order if stream.origin is None else taken(stream.origin, order),
-        wides=[wide.take(order) for wide in stream.wides],
+        varlen=[wide.take(order) for wide in stream.varlen],
     )
     return divided, begin
 

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from windjoin.kernels.intake import Intake, Judged, Silencing
+from windjoin.kernels.intake import Intake, LateSplit, Silencing
 from windjoin.kernels.keys import new_space
 from windjoin.kernels.outer import Outer
 from windjoin.kernels.spec import I64, JoinSpec, Kept, Rows
 from windjoin.kernels.window import FIRST_ROWS, LONG_AGO, Window
 from windjoin.pyx.base.column import Ring
 from windjoin.pyx.live.silence import Silence
-from windjoin.pyx.live.store import Clock
+from windjoin.pyx.live.store import Watermark
 from windjoin.pyx.live.unmatched import Unmatched
 
 FOREVER = 2**63 - 1
-SWEEP_AT = 1024  # keys
+COMPACT_AT = 1024  # keys
 LOW_BITS = 2**32 - 1
 
 
@@ -39,7 +39,7 @@ class Combinations:
         self._members = [Ring(np.int64, FIRST_ROWS) for _ in windows]
         self._number = np.full(FIRST_ROWS, -1)  # by code
         self._tracked = Unmatched()
-        self._sweep_at = SWEEP_AT
+        self._compact_at = COMPACT_AT
 
     @property
     def _rings(self) -> list[Ring]:
@@ -90,7 +90,7 @@ class Combinations:
         rows = self._tracked.before(self._deadlines, horizon, at_end)
         rows = rows[self._there.take(rows) == 1]
         found = [ring.take(rows) for ring in self._members]
-        if self._spaces[-1].used > self._sweep_at:
+        if self._spaces[-1].used > self._compact_at:
             self._sweep()
         return found
 
@@ -123,11 +123,11 @@ class Combinations:
         live[codes] = 1
         self._number[: len(live)][live == 0] = -1
         for number in reversed(range(len(self._spaces))):
-            self._spaces[number].sweep(live)
+            self._spaces[number].compact(live)
             if number:
                 firsts = self._spaces[number].first_codes(self._spaces[number - 1].n_codes)
                 live = np.frombuffer(firsts, np.uint8)
-        self._sweep_at = max(SWEEP_AT, 2 * self._spaces[-1].used)
+        self._compact_at = max(COMPACT_AT, 2 * self._spaces[-1].used)
 
 
 class Listener(Outer):
@@ -168,7 +168,7 @@ class PresenceJoin(Intake):
     ) -> None:
         self.spec = spec
         self.given = given
-        self.clocks = [Clock(lateness) for _ in spec.streams]
+        self.clocks = [Watermark(lateness) for _ in spec.streams]
         self.silence = None if silence is None else Silence(self.clocks, *silence)
         self._table = Combinations([spec.streams[s].window for s in given])
         self._new: list[list[I64]] = []
@@ -203,7 +203,7 @@ class PresenceJoin(Intake):
 
     # -- rows in, combinations out ----------------------------------------------------------------
 
-    def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
+    def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
         """Join newly arrived rows; the combinations that come out."""
         assert rows.parts is not None
         clock = self.clocks[stream]
@@ -211,8 +211,8 @@ class PresenceJoin(Intake):
         for part, ready in zip(self._parts, rows.parts, strict=True):
             if ready is not None:
                 clock.newest = newest  # each join moves it, and forgets by it, as it goes
-                part.join.push(part.streams.index(stream), ready, judged)
-        clock.newest = judged.newest
+                part.join.push(part.streams.index(stream), ready, late_split)
+        clock.newest = late_split.newest
         if self.silence is not None and self.silence.heard(stream if len(rows) else -1):
             self._moved()
         return self._out()
@@ -227,7 +227,7 @@ class PresenceJoin(Intake):
 
     def _moved(self) -> None:
         for part in self._parts:
-            part.join.advance(0, LONG_AGO)  # forget by the clocks as they are
+            part.join.advance(0, LONG_AGO)  # expire by the clocks as they are
             part.join.catch_up()
 
     def catch_up(self) -> list[Any]:

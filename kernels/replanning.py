@@ -29,7 +29,7 @@ def next_look(rows: int) -> int:
 
 def seen(spec: JoinSpec, windows: Sequence[Window]) -> Statistics:
     """Statistics of the rows that the windows hold now."""
-    samples, rates, wides = [], [], []
+    samples, rates, varlen = [], [], []
     for window in windows:
         count = min(len(window), SAMPLE_ROWS)
         rows = np.linspace(window.head, max(window.tail - 1, 0), count).astype(np.int64)
@@ -37,13 +37,13 @@ def seen(spec: JoinSpec, windows: Sequence[Window]) -> Statistics:
         usable = np.flatnonzero(stored.time != LONG_AGO)
         stored = stored.take(usable)
         codes = [codes.astype(np.int64) for codes in stored.codes]
-        wides.append(stored.wides)
+        varlen.append(stored.varlen)
         samples.append(Rows(stored.time, list(stored.columns), list(codes)))
         span = int(stored.time.max()) - int(stored.time.min()) if len(usable) else 0
         rates.append(len(window) * len(usable) / max(count, 1) / max(span, 1))
     sizes = tuple(len(window) for window in windows)
     found = measure(spec, samples)
-    return with_sampled(replace(found, rows=sizes, rates=tuple(rates)), spec, wides)
+    return with_sampled(replace(found, rows=sizes, rates=tuple(rates)), spec, varlen)
 
 
 def better_orders(

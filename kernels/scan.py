@@ -10,7 +10,7 @@ from windjoin.kernels.access import Access, Situation
 from windjoin.kernels.side import Table
 from windjoin.kernels.window import Window
 from windjoin.pyx.base.index import Index
-from windjoin.pyx.indexes.slices import TimeSlices
+from windjoin.pyx.indexes.basic_windows import BasicWindows
 
 PER_PROBE = 15.0  # nanoseconds
 PER_CANDIDATE = 0.9
@@ -36,7 +36,7 @@ class Scan(Access):
         return (self.name, self.target)
 
     def load(self, table: Table) -> Index:
-        return TimeSlices.load(table.time, None, self.rows_per_slice, table.first)
+        return BasicWindows.load(table.time, None, self.rows_per_slice, table.first)
 
     def start(self, window: Window) -> Index:
-        return TimeSlices(window.spec.window // SLICES_PER_WINDOW, False)
+        return BasicWindows(window.spec.window // SLICES_PER_WINDOW, False)

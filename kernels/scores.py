@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from windjoin.kernels.records import Records
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import I64, JoinSpec, Score
 from windjoin.kernels.threads import in_threads
+from windjoin.kernels.varlen import VarlenRows
 from windjoin.pyx.base.column import ColumnView
 from windjoin.pyx.similarity.scores import Scorer
 
@@ -38,18 +38,18 @@ class Scores:
         self._alive = alive if spec.scores else None
 
     @classmethod
-    def of_records(cls, spec: JoinSpec, records: Sequence[Sequence[Records]]) -> Scores:
+    def of_varlen_rows(cls, spec: JoinSpec, varlen_rows: Sequence[Sequence[VarlenRows]]) -> Scores:
         """Scores of rows of whole tables."""
         views = [
             [(ColumnView(one.start, 0), ColumnView(one.length, 0)) for one in stream]
-            for stream in records
+            for stream in varlen_rows
         ]
-        return cls(spec, views, records)
+        return cls(spec, views, varlen_rows)
 
     @classmethod
     def of_sides(cls, spec: JoinSpec, sides: Sequence[Side]) -> Scores:
         """Scores of rows that windows hold."""
-        views = [[side.wide_view(n) for n in range(len(side.spec.wides))] for side in sides]
+        views = [[side.wide_view(n) for n in range(len(side.spec.varlen))] for side in sides]
         return cls(spec, views, sides)
 
     def __bool__(self) -> bool:
@@ -75,5 +75,5 @@ class Scores:
 
 def _scorer(spec: JoinSpec, score: Score, views: Sequence[Sequence[Views]]) -> Scorer:
     left, right = (views[side.stream][side.column] for side in (score.left, score.right))
-    doubles = spec.streams[score.left.stream].wides[score.left.column].form == "float64"
+    doubles = spec.streams[score.left.stream].varlen[score.left.column].form == "float64"
     return Scorer((score.measure, doubles, False, "<=", 0.0), left, right, score.measure in COUNTS)

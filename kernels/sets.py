@@ -33,11 +33,11 @@ class Sets(Alike):
 
     @classmethod
     def options(cls, situation: Situation) -> Iterable[Sets]:
-        wides = situation.spec.streams[situation.target].wides
+        varlen = situation.spec.streams[situation.target].varlen
         for column, chosen in choices(situation, _index_of):
             candidates, cost = group_cost(situation, chosen, PER_ROW, PER_BIT)
             cost += PER_PROBE + PER_CANDIDATE * candidates
-            weighted = wides[column].form == "weighted"
+            weighted = varlen[column].form == "weighted"
             yield cls(situation.target, chosen, candidates, cost, chosen, column, weighted)
 
     @property
@@ -45,9 +45,9 @@ class Sets(Alike):
         return (self.name, self.target, self.column)
 
     def load(self, table: Table) -> Index:
-        records = table.wides[self.column]
+        varlen_rows = table.varlen[self.column]
         index: Index = SetBitmaps.load(
-            self.weighted, (records.start, records.length), table.time, table.first
+            self.weighted, (varlen_rows.start, varlen_rows.length), table.time, table.first
         )
         return index
 

@@ -14,7 +14,7 @@ from windjoin.pyx.base.index import Index
 from windjoin.pyx.encoding.keys import KeySpace
 
 if TYPE_CHECKING:
-    from windjoin.kernels.records import Records
+    from windjoin.kernels.varlen import VarlenRows
 
 ROW_NUMBER = -1  # the column that holds the row's own number
 
@@ -62,7 +62,7 @@ class Table(Side):
         self.columns = columns
         self.numbers = numbers
         self.first = first
-        self.wides: list[Records] = []
+        self.varlen: list[VarlenRows] = []
         self.codes: list[Codes] = []
         self.code_counts: list[int] = []
 
@@ -77,8 +77,8 @@ class Table(Side):
         return found
 
     def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
-        records = self.wides[number]
-        return ColumnView(records.start, self.first), ColumnView(records.length, self.first)
+        varlen_rows = self.varlen[number]
+        return ColumnView(varlen_rows.start, self.first), ColumnView(varlen_rows.length, self.first)
 
     def code_view(self, key: int) -> ColumnView:
         return ColumnView(self.codes[key], self.first)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.kernels.access import Access, Situation, Source
-from windjoin.kernels.records import Records, encode_wides
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import (
     F64,
@@ -22,12 +21,13 @@ from windjoin.kernels.spec import (
     SetColumn,
     Similarity,
     StreamSpec,
-    Wide,
-    WideSpec,
+    Varlen,
+    VarlenSpec,
 )
 from windjoin.kernels.statistics import Items, Statistics
+from windjoin.kernels.varlen import VarlenRows, encode_varlen
 from windjoin.pyx.base.column import ColumnView
-from windjoin.pyx.similarity.blocks import GroupAsker
+from windjoin.pyx.similarity.blocks import GroupProber
 from windjoin.pyx.similarity.measures import MeasureFilter, measure_pairs
 
 SAMPLE_ROWS = 48  # of each stream; all pairs of them are measured
@@ -43,7 +43,7 @@ MOST_PARTS = 4  # predicates that one index decides in one hop
 MeasureOf = tuple[str, bool, bool, str, float]  # name, of doubles, turned, operation, threshold
 
 
-def wide_sides(predicate: Similarity, target: int) -> tuple[Wide, Wide]:
+def wide_sides(predicate: Similarity, target: int) -> tuple[Varlen, Varlen]:
     """(bound column, column of the target)."""
     if predicate.right.stream == target:
         return predicate.left, predicate.right
@@ -71,33 +71,35 @@ def measure_columns(
     measure: str, left: SetColumn | ArrayColumn, right: SetColumn | ArrayColumn
 ) -> F64:
     """The exact measure of row i of ``left`` and row i of ``right``; NaN where there is none."""
-    wides = [_wide_spec(column) for column in (left, right)]
-    streams = tuple(StreamSpec("", 0, wides=(wide,)) for wide in wides)
+    varlen = [_wide_spec(column) for column in (left, right)]
+    streams = tuple(StreamSpec("", 0, varlen=(wide,)) for wide in varlen)
     none = np.empty(0, np.int64)
-    records = encode_wides(JoinSpec(streams, ()), [Rows(none, wides=[c]) for c in (left, right)])
-    views = [(ColumnView(one.start, 0), ColumnView(one.length, 0)) for (one,) in records]
+    varlen_rows = encode_varlen(
+        JoinSpec(streams, ()), [Rows(none, varlen=[c]) for c in (left, right)]
+    )
+    views = [(ColumnView(one.start, 0), ColumnView(one.length, 0)) for (one,) in varlen_rows]
     rows = np.arange(len(left.offsets) - 1)
-    doubles = wides[0].form == "float64"
+    doubles = varlen[0].form == "float64"
     asked_for = (measure, doubles, False, "<=", 0.0)
     return measure_pairs(asked_for, views[0], views[1], rows, rows)
 
 
-def _wide_spec(column: SetColumn | ArrayColumn) -> WideSpec:
+def _wide_spec(column: SetColumn | ArrayColumn) -> VarlenSpec:
     if isinstance(column, ArrayColumn):
         form: Any = str(column.values.dtype)
-        return WideSpec(form)
+        return VarlenSpec(form)
     items: Any = "bytes" if isinstance(column.items, BytesColumn) else "int64"
-    return WideSpec("set" if column.weights is None else "weighted", items, 0)
+    return VarlenSpec("set" if column.weights is None else "weighted", items, 0)
 
 
 def with_sampled(
-    found: Statistics, spec: JoinSpec, records: Sequence[Sequence[Records]]
+    found: Statistics, spec: JoinSpec, varlen_rows: Sequence[Sequence[VarlenRows]]
 ) -> Statistics:
     """``found`` and, of pairs of evenly spread rows, the shares that pass each similarity."""
     shares, items = {}, {}
     for p in spec.predicates:
         if isinstance(p, Similarity):
-            left, right = (records[side.stream][side.column] for side in (p.left, p.right))
+            left, right = (varlen_rows[side.stream][side.column] for side in (p.left, p.right))
             pairs = _pairs(left, right)
             if len(pairs[0]):
                 values = _measured(spec, p, p.measure, pairs, (left, right))
@@ -109,15 +111,15 @@ def with_sampled(
 
 
 def _measured(
-    spec: JoinSpec, p: Similarity, measure: str, pairs: tuple[I64, I64], sides: Sequence[Records]
+    spec: JoinSpec, p: Similarity, measure: str, pairs: tuple[I64, I64], sides: Sequence[VarlenRows]
 ) -> F64:
-    doubles = spec.streams[p.left.stream].wides[p.left.column].form == "float64"
+    doubles = spec.streams[p.left.stream].varlen[p.left.column].form == "float64"
     left, right = ((ColumnView(one.start, 0), ColumnView(one.length, 0)) for one in sides)
     return measure_pairs((measure, doubles, False, "<=", 0.0), left, right, *pairs)
 
 
 def _items(
-    spec: JoinSpec, p: Similarity, pairs: tuple[I64, I64], sides: tuple[Records, Records]
+    spec: JoinSpec, p: Similarity, pairs: tuple[I64, I64], sides: tuple[VarlenRows, VarlenRows]
 ) -> Items:
     """How many items sets have; what is in common only if they have few."""
     lengths = [one.length[rows] for one, rows in zip(sides, pairs, strict=True)]
@@ -129,7 +131,7 @@ def _items(
     return Items(left, right, max(float(common), 0.5) / len(pairs[0]), alone)
 
 
-def _pairs(left: Records, right: Records) -> tuple[I64, I64]:
+def _pairs(left: VarlenRows, right: VarlenRows) -> tuple[I64, I64]:
     few = max(len(left.start), len(right.start)) <= FEW_ROWS
     most = FEW_SAMPLE_ROWS if few else SAMPLE_ROWS
     at = [_spread(len(one.start), most) for one in (left, right)]
@@ -143,7 +145,7 @@ def _spread(rows: int, most: int) -> I64:
 def asked(predicate: Similarity, target: int, sides: Sequence[Side]) -> tuple[Any, Any, Any]:
     """The measure, and the views of the rows that ask and of those asked about."""
     bound, own = wide_sides(predicate, target)
-    doubles = sides[own.stream].spec.wides[own.column].form == "float64"
+    doubles = sides[own.stream].spec.varlen[own.column].form == "float64"
     return (
         measure_of(predicate, target, doubles),
         sides[bound.stream].wide_view(bound.column),
@@ -163,10 +165,10 @@ class Alike(Access):
         return "wide", (self.column,)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:
-        return {"asker": asker(self.predicates, self.target, sides)}
+        return {"prober": prober(self.predicates, self.target, sides)}
 
 
-def asker(predicates: Sequence[Similarity], target: int, sides: Sequence[Side]) -> GroupAsker:
+def prober(predicates: Sequence[Similarity], target: int, sides: Sequence[Side]) -> GroupProber:
     """What an index must know of a hop that asks for all of ``predicates``."""
     parts = []
     for predicate in predicates:
@@ -174,7 +176,7 @@ def asker(predicates: Sequence[Similarity], target: int, sides: Sequence[Side]) 
         number = wide_sides(predicate, target)[0].stream
         windows = bound.spec.window, sides[target].spec.window
         parts.append((number, bound.time_view, *windows, asked(predicate, target, sides)))
-    return GroupAsker(parts)
+    return GroupProber(parts)
 
 
 def choices(
@@ -206,8 +208,8 @@ def group_cost(
     for p in predicates:
         stream = wide_sides(p, situation.target)[0].stream
         started = stream == situation.bound[0]  # by a row of a push, where no rows are counted
-        asking = situation.statistics.rows[stream] or (1.0 if started else situation.partials)
+        probing = situation.statistics.rows[stream] or (1.0 if started else situation.partials)
         candidates *= situation.statistics.share(p)
-        again = min(1.0, asking / max(situation.partials, 1.0))
+        again = min(1.0, probing / max(situation.partials, 1.0))
         cost += per_row * situation.window_rows * again
     return candidates, cost

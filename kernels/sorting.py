@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from windjoin.kernels.records import Records, slice_wide, take_bytes, take_wide
 from windjoin.kernels.spec import F64, I64, ArrayColumn, BytesColumn, Rows, SetColumn
+from windjoin.kernels.varlen import VarlenRows, slice_varlen, take_bytes, take_varlen
 from windjoin.pyx.base.column import in_order
 from windjoin.pyx.base.pieces import sorting, taken
 
@@ -20,7 +20,7 @@ class Sorted:
     columns: list[I64 | F64]
     keys: list[I64 | BytesColumn]
     origin: I64 | None  # original row numbers; None: they are these
-    wides: list[Records] = field(default_factory=list)
+    varlen: list[VarlenRows] = field(default_factory=list)
     contents: Sequence[SetColumn | ArrayColumn] = ()  # of the wide columns, not in time order
 
     def part(self, first: int, last: int) -> list[I64 | BytesColumn]:
@@ -32,14 +32,14 @@ class Sorted:
             for key in self.keys
         ]
 
-    def part_wides(self, first: int, last: int) -> list[SetColumn | ArrayColumn]:
+    def part_varlen(self, first: int, last: int) -> list[SetColumn | ArrayColumn]:
         """Wide columns of rows [first, last)."""
         if self.origin is None:
-            return [slice_wide(content, first, last) for content in self.contents]
-        return [take_wide(content, self.origin[first:last]) for content in self.contents]
+            return [slice_varlen(content, first, last) for content in self.contents]
+        return [take_varlen(content, self.origin[first:last]) for content in self.contents]
 
 
-def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
+def in_time_order(rows: Rows, varlen_rows: Sequence[VarlenRows] = ()) -> Sorted:
     """Drop unusable rows and sort the rest by time; equal times stay in order of arrival."""
     origin: I64 | None = None
     time = rows.time
@@ -50,10 +50,10 @@ def in_time_order(rows: Rows, records: Sequence[Records] = ()) -> Sorted:
         order, time = sorting(time)
         origin = order if origin is None else taken(origin, order)
     if origin is None:
-        return Sorted(time, rows.columns, rows.keys, None, list(records), rows.wides)
+        return Sorted(time, rows.columns, rows.keys, None, list(varlen_rows), rows.varlen)
     columns = [taken(column, origin) for column in rows.columns]
-    wides = [wide.take(origin) for wide in records]
-    return Sorted(time, columns, take_keys(rows.keys, origin), origin, wides, rows.wides)
+    varlen = [wide.take(origin) for wide in varlen_rows]
+    return Sorted(time, columns, take_keys(rows.keys, origin), origin, varlen, rows.varlen)
 
 
 def take_keys(keys: Sequence[I64 | BytesColumn], rows: I64) -> list[I64 | BytesColumn]:

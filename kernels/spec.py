@@ -54,8 +54,8 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Wide:
-    """Wide column number ``column`` of ``Rows.wides`` of stream number ``stream``."""
+class Varlen:
+    """Wide column number ``column`` of ``Rows.varlen`` of stream number ``stream``."""
 
     stream: int
     column: int
@@ -84,7 +84,7 @@ class Reading:
         return ()
 
     @property
-    def wides_read(self) -> tuple[Wide, ...]:
+    def varlen_read(self) -> tuple[Varlen, ...]:
         """The wide columns that it measures."""
         return ()
 
@@ -95,10 +95,10 @@ class Reading:
         >>> sorted(Equal(Key(2, 0, 0), Key(1, 0, 0)).streams_read)
         [1, 2]
         """
-        places: tuple[Operand | Key | Wide, ...] = (
+        places: tuple[Operand | Key | Varlen, ...] = (
             *self.operands_read,
             *self.keys_read,
-            *self.wides_read,
+            *self.varlen_read,
         )
         return frozenset(place.stream for place in places)
 
@@ -267,8 +267,8 @@ class Similarity(Reading):
     usual_share: ClassVar[float] = 0.01
     filter_cost: ClassVar[float] = 20.0
 
-    left: Wide
-    right: Wide
+    left: Varlen
+    right: Varlen
     measure: str  # one of pyx.similarity.measures.MEASURES
     operator: MeasureOperator
     threshold: float
@@ -276,7 +276,7 @@ class Similarity(Reading):
     place: int = UNPLACED
 
     @property
-    def wides_read(self) -> tuple[Wide, ...]:
+    def varlen_read(self) -> tuple[Varlen, ...]:
         return (self.left, self.right)
 
 
@@ -287,14 +287,14 @@ Predicate = Equal | NotEqual | Compare | Between | Function | Opaque | Similarit
 class Score:
     """``measure(left, right)`` of the members of every result, given beside their row numbers."""
 
-    left: Wide
-    right: Wide
+    left: Varlen
+    right: Varlen
     measure: str  # one of pyx.similarity.measures.MEASURES
     certain: bool = False  # every result has a value
 
 
 @dataclass(frozen=True, slots=True)
-class WideSpec:
+class VarlenSpec:
     """What a wide column holds; items of sets that are compared live in one key ``space``."""
 
     form: WideForm
@@ -311,7 +311,7 @@ class StreamSpec:
     columns: tuple[Dtype, ...] = ()
     keys: tuple[Literal["int64", "bytes"], ...] = ()
     spaces: tuple[int, ...] = ()  # the key space of each key
-    wides: tuple[WideSpec, ...] = ()
+    varlen: tuple[VarlenSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +392,7 @@ class Rows:
     time: I64
     columns: list[I64 | F64] = field(default_factory=list)
     keys: list[I64 | BytesColumn] = field(default_factory=list)
-    wides: list[SetColumn | ArrayColumn] = field(default_factory=list)
+    varlen: list[SetColumn | ArrayColumn] = field(default_factory=list)
     usable: Bools | None = None  # None: every row; False also for a null time
     present: Bools | None = None  # rows with a time that filters let pass; None: every row
     parts: list[Rows | None] | None = None  # of a join that is several, the rows for each

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from windjoin.kernels.records import ABSENT
 from windjoin.kernels.side import Codes
-from windjoin.kernels.spec import I64, ArrayColumn, BytesColumn, Rows, SetColumn, WideSpec
+from windjoin.kernels.spec import I64, ArrayColumn, BytesColumn, Rows, SetColumn, VarlenSpec
+from windjoin.kernels.varlen import ABSENT
 from windjoin.kernels.window import LONG_AGO, Window
 from windjoin.pyx.encoding.keys import BytesSpace, KeySpace
-from windjoin.pyx.encoding.records import contents, weighted_contents
+from windjoin.pyx.encoding.varlen import contents, weighted_contents
 
 Spaces = Mapping[int, KeySpace]
 VALUES = {"float32": np.float32, "float64": np.float64, "uint8": np.uint8}
@@ -40,12 +40,14 @@ class Exporter:
             self._values(space, np.where(usable, codes, -1).astype(np.int32))
             for codes, space in zip(stored.codes, spec.spaces, strict=True)
         ]
-        wides = [
-            self._wide(wide, records.start, np.where(usable, records.length, 0).astype(np.int32))
-            for wide, records in zip(spec.wides, stored.wides, strict=True)
+        varlen = [
+            self._varlen(
+                wide, varlen_rows.start, np.where(usable, varlen_rows.length, 0).astype(np.int32)
+            )
+            for wide, varlen_rows in zip(spec.varlen, stored.varlen, strict=True)
         ]
         every = bool(usable.all())
-        return Rows(stored.time, stored.columns, keys, wides, None if every else usable)
+        return Rows(stored.time, stored.columns, keys, varlen, None if every else usable)
 
     def times(self, numbers: I64) -> I64:
         """Times of rows."""
@@ -72,7 +74,7 @@ class Exporter:
         found: I64 = self._by_code(number)[codes]  # -1: the last one, which does not count
         return found
 
-    def _wide(self, wide: WideSpec, start: I64, length: Any) -> SetColumn | ArrayColumn:
+    def _varlen(self, wide: VarlenSpec, start: I64, length: Any) -> SetColumn | ArrayColumn:
         absent = length == ABSENT
         some = absent if bool(absent.any()) else None
         if wide.form in VALUES:

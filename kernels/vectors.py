@@ -32,11 +32,11 @@ class Vectors(Alike):
 
     @classmethod
     def options(cls, situation: Situation) -> Iterable[Vectors]:
-        wides = situation.spec.streams[situation.target].wides
+        varlen = situation.spec.streams[situation.target].varlen
         for column, chosen in choices(situation, _index_of):
             candidates, cost = group_cost(situation, chosen, PER_ROW, PER_BIT)
             cost += PER_PROBE + PER_CANDIDATE * candidates
-            doubles = wides[column].form == "float64"
+            doubles = varlen[column].form == "float64"
             yield cls(situation.target, chosen, candidates, cost, chosen, column, doubles)
 
     @property
@@ -44,11 +44,11 @@ class Vectors(Alike):
         return (self.name, self.target, self.column, self.predicates[0].measure)
 
     def load(self, table: Table) -> Index:
-        records = table.wides[self.column]
+        varlen_rows = table.varlen[self.column]
         index: Index = VectorTiles.load(
             self.predicates[0].measure,
             self.doubles,
-            (records.start, records.length),
+            (varlen_rows.start, varlen_rows.length),
             table.time,
             table.first,
         )

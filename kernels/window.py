@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from windjoin.kernels.records import Records, WideRings
 from windjoin.kernels.side import ROW_NUMBER, Codes, Side
 from windjoin.kernels.spec import F64, I64, StreamSpec
+from windjoin.kernels.varlen import VarlenRings, VarlenRows
 from windjoin.pyx.base.column import ColumnView, Ring
 from windjoin.pyx.base.pieces import sorting
-from windjoin.pyx.encoding.records import mark_codes, renumber_codes
+from windjoin.pyx.encoding.varlen import mark_codes, renumber_codes
 from windjoin.pyx.live.store import Extent
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Arrivals:
     time: I64
     columns: list[I64 | F64]
     codes: list[Codes]
-    wides: list[Records] = field(default_factory=list)
+    varlen: list[VarlenRows] = field(default_factory=list)
 
     def take(self, at: NDArray[Any]) -> Arrivals:
         """Some of them, or all in another order."""
@@ -42,7 +42,7 @@ class Arrivals:
             self.time[at],
             [column[at] for column in self.columns],
             [codes[at] for codes in self.codes],
-            [wide.take(at) for wide in self.wides],
+            [wide.take(at) for wide in self.varlen],
         )
 
 
@@ -57,7 +57,7 @@ class Window(Side):
         self._columns = [Ring(dtype, FIRST_ROWS) for dtype in spec.columns]
         self._codes = [Ring(np.int32, FIRST_ROWS) for _ in spec.keys]
         self._numbers = Ring(np.int64, FIRST_ROWS) if numbered else None
-        self._wides = [WideRings(FIRST_ROWS) for _ in spec.wides]
+        self._wides = [VarlenRings(FIRST_ROWS) for _ in spec.varlen]
         self._rings = [self._time, *self._columns, *self._codes]
         self._rings += [ring for wide in self._wides for ring in (wide.start, wide.length)]
         if self._numbers is not None:
@@ -79,7 +79,7 @@ class Window(Side):
         return self._time, self._columns, self._codes, self._numbers
 
     @property
-    def wide_rings(self) -> list[WideRings]:
+    def wide_rings(self) -> list[VarlenRings]:
         """Starts and lengths of wide columns, and what they point at."""
         return self._wides
 
@@ -117,7 +117,7 @@ class Window(Side):
         pairs = sum(space.nbytes for spaces in self.pair_spaces.values() for space in spaces)
         return pairs + sum(index.nbytes for index in self.indexes.values())
 
-    def twin(self) -> Window:
+    def empty_copy(self) -> Window:
         """The same rows, shared, with indexes of its own: the part of them that one host holds."""
         other = copy(self)
         other.extent = self.extent.copy()
@@ -154,7 +154,7 @@ class Window(Side):
             arrivals = self.stored(np.arange(self.head, self.tail))
             arrivals = arrivals.take(np.flatnonzero(arrivals.time != LONG_AGO))
             arrivals = arrivals.take(sorting(arrivals.time)[0])
-            index.insert(access.values(self, arrivals), arrivals.time, arrivals.rows)
+            index.insert_arrays(access.values(self, arrivals), arrivals.time, arrivals.rows)
 
     def keep(self, wanted: Iterable[Hashable]) -> None:
         """Drop the indexes of all accesses but those with these identities."""
@@ -173,7 +173,7 @@ class Window(Side):
         """Put stored rows into the indexes."""
         for access in self.accesses:
             index = self.indexes[access.identity]
-            index.insert(access.values(self, arrivals), arrivals.time, arrivals.rows)
+            index.insert_arrays(access.values(self, arrivals), arrivals.time, arrivals.rows)
 
     def before(self, time: int) -> int:
         """How many of the oldest rows are before a time."""
@@ -196,7 +196,7 @@ class Window(Side):
 
     def mark_items(self, wide: int, live: NDArray[np.uint8]) -> None:
         """Set ``live`` of every code of an item that rows of the window have."""
-        weighted = self.spec.wides[wide].form == "weighted"
+        weighted = self.spec.varlen[wide].form == "weighted"
         mark_codes(*self.wide_view(wide), self.head, self.tail, weighted, live)
 
     def retain(self, rows: I64) -> None:
@@ -209,7 +209,7 @@ class Window(Side):
             capacity *= 2
         wide = {id(ring) for one in self._wides for ring in (one.start, one.length)}
         for number, one in enumerate(self._wides):
-            spec = self.spec.wides[number]
+            spec = self.spec.varlen[number]
             itemsize = {"float32": 4, "float64": 8, "uint8": 1}.get(spec.form, 4)
             one.retain(rows, first, capacity, spec.form == "weighted", itemsize)
         for ring in reversed(self._rings):
@@ -224,19 +224,19 @@ class Window(Side):
         """Give rows other codes, by space; indexes by the old ones are gone."""
         for key, space in enumerate(self.spec.spaces):
             self._codes[key].renumber(self.head, self.tail, spaces[space])
-        for number, wide in enumerate(self.spec.wides):
+        for number, wide in enumerate(self.spec.varlen):
             if wide.space >= 0:
                 weighted = wide.form == "weighted"
                 views = self.wide_view(number)
                 renumber_codes(*views, self.head, self.tail, weighted, spaces[wide.space])
 
-    def sweep(self) -> None:
+    def compact(self) -> None:
         """Drop expired rows for good, and composite keys that no row has any more."""
         for access in self.accesses:
-            live = self.indexes[access.identity].sweep()
+            live = self.indexes[access.identity].compact()
             spaces = self.pair_spaces.get(access.identity, [])
             for number in reversed(range(len(spaces))):
-                spaces[number].sweep(live)
+                spaces[number].compact(live)
                 if number:
                     live = spaces[number].first_codes(spaces[number - 1].n_codes)
 

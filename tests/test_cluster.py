@@ -375,11 +375,11 @@ class Forgetting(HostJoin):
 
     failed = False
 
-    def forget(self, stream: int, horizon: int) -> None:
+    def expire(self, stream: int, horizon: int) -> None:
         if not Forgetting.failed:
             Forgetting.failed = True
             raise MemoryError("no memory for 16 keys")
-        super().forget(stream, horizon)
+        super().expire(stream, horizon)
 
 
 def test_a_host_that_failed_while_nobody_waited_is_heard_of(

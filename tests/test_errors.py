@@ -15,7 +15,7 @@ CATALOGUE = ROOT / "docs" / "errors.md"
 MODEL = (
     "durations", "expressions", "streams", "query", "constants", "checking", "pairs", "evaluate",
     "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
-    "session", "watermarks", "similarity", "measures", "wides", "strategies", "clustered",
+    "session", "watermarks", "similarity", "measures", "varlen", "strategies", "clustered",
     "java", "memory", "streamed", "late", "own_times", "held", "waiting", "signatures", "hows",
     "shedding", "shedding_session",
 )  # fmt: skip

@@ -65,11 +65,11 @@ def test_keys_that_lie_close_together_are_told(step: int) -> None:
 def test_what_an_index_is_kept_as_is_told() -> None:
     table = rows(100)
     data, text = told(QUERY, {"a": table, "b": table})
-    assert data["kept_as"] == [[["KeyRanks"]]]
-    assert "     kept as KeyRanks" in text
+    assert data["kept_as"] == [[["CsrPostings"]]]
+    assert "     kept as CsrPostings" in text
     data, text = opened(QUERY, table)
-    assert data["kept_as"] == [[["KeyLines"]]] * 2
-    assert "     kept as KeyLines" in text
+    assert data["kept_as"] == [[["CacheLineIndex"]]] * 2
+    assert "     kept as CacheLineIndex" in text
 
 
 def test_a_plan_taken_from_the_run_before_is_told() -> None:

@@ -209,7 +209,7 @@ def test_both_ways_hear_the_same_silence(pushes: list[tuple[float, str, dict[str
 def test_rows_of_idle_sessions_take_the_short_way(monkeypatch: pytest.MonkeyPatch):
     clock = Clock()
     with query().open(SCHEMAS, rows_only=True, idle="30s", clock=clock) as session:
-        monkeypatch.setattr(LiveJoin, "push", None)  # the long way would fail
+        monkeypatch.setattr(LiveJoin, "push", None)  # the general path would fail
         session.push("b", rows(1))
         session.push("a", rows(1, 2, 30))
         assert held(session, "a") == 3

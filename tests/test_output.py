@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from windjoin.pyx.base.column import ColumnView
 from windjoin.pyx.base.output import Output, release
-from windjoin.pyx.indexes.lists import KeyLists
+from windjoin.pyx.indexes.postings import KeyPostings
 from windjoin.pyx.probing.pipeline import Pipeline
 
 PIECE = (2 << 20) // 8  # rows of a column that one piece of memory holds
@@ -20,7 +20,7 @@ def filled(first: int, count: int) -> Output:
     times = np.zeros(count, np.int64)
     codes = np.arange(count, dtype=np.int32)
     order = Pipeline(0, ColumnView(times, first), 0, 4096)
-    lists = KeyLists.load(codes, times, count, first)
+    lists = KeyPostings.load(codes, times, count, first)
     order.add_hop(1, 0, lists, codes=[(0, ColumnView(codes, first))])
     output = Output(2)
     order.run_range(first, first + count, output)

@@ -119,7 +119,7 @@ def test_gathered_rows_are_those_that_arrow_takes(
         payload.append(rows)
         come = pa.concat_tables([come, rows.select(schema.names)])
         head = data.draw(st.integers(head, len(come)))
-        payload.forget(head)
+        payload.expire(head)
         if head == len(come):
             continue
         some = np.array(data.draw(st.lists(st.integers(head, len(come) - 1), max_size=20)), "i8")
@@ -136,7 +136,7 @@ def test_what_was_gathered_stays_when_its_rows_have_gone() -> None:
         payload.append(pa.table(rows, schema=schema))
         held.append(payload.take(schema.names, np.array([first])))
         first += 50
-        payload.forget(first)
+        payload.expire(first)
     del payload
     gc.collect()
     for number, (n, s, v) in enumerate(held):
@@ -162,7 +162,7 @@ def test_pages_are_few_while_rows_come_and_go() -> None:
     sizes = set()
     for push in range(300):
         payload.append(rows)
-        payload.forget(1000 * push)
+        payload.expire(1000 * push)
         if push > 100:
             sizes.add(payload.nbytes)
     assert max(sizes) < 8 * rows.nbytes

@@ -10,7 +10,7 @@ import pytest
 import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
-from windjoin.arrow.pieces import Mender, cut
+from windjoin.arrow.pieces import MessageAssembler, cut
 
 TEXT = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -34,7 +34,7 @@ def sent(messages: list[bytes], size: int, stream: int = 0) -> pa.RecordBatch:
 
 def mended(batches: list[pa.RecordBatch]) -> list[tuple[int, bytes]]:
     """Stream and bytes of each message."""
-    mender, found = Mender(), []
+    mender, found = MessageAssembler(), []
     for batch in batches:
         for head, message in mender.messages(batch):
             found.append((head.stream, message.to_pybytes()))
@@ -86,7 +86,7 @@ def test_streams_whose_numbers_are_the_same_do_not_mix() -> None:
 def test_pieces_in_order_are_not_copied() -> None:
     batch = sent([TEXT, TEXT], 8)
     payload = batch.column("payload").buffers()[2]
-    first, second = (message for _, message in Mender().messages(batch))
+    first, second = (message for _, message in MessageAssembler().messages(batch))
     assert (first.address, second.address) == (payload.address, payload.address + len(TEXT))
 
 

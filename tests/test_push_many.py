@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
-import windjoin.together
+import windjoin.push_many
 from hypothesis import given
 from hypothesis import strategies as st
 from windjoin import iterate
@@ -71,7 +71,7 @@ def test_pushed_together_rows_join_as_one_by_one(
 ) -> None:
     case, got = session_case.case, Counter[tuple[int, ...]]()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(windjoin.together, "STRETCH", stretch)
+        patch.setattr(windjoin.push_many, "STRETCH", stretch)
         session = open_session(session_case, with_schemas=with_schemas)
         for group in grouped(session_case.steps, ends):
             if group[0].time is not None:
@@ -110,7 +110,7 @@ def test_every_kind_of_session_takes_rows_together(options: dict[str, Any]) -> N
 
 
 def test_results_come_in_order_of_time_and_windows_stay_small(monkeypatch) -> None:
-    monkeypatch.setattr(windjoin.together, "STRETCH", 100)
+    monkeypatch.setattr(windjoin.push_many, "STRETCH", 100)
     with QUERY.open(SCHEMAS) as session:
         found = session.push_many(TABLES)
         times = np.maximum(found["a_t"].to_numpy(), found["b_t"].to_numpy())

@@ -77,12 +77,12 @@ def often(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Look after every push, and begin anew whenever there are fewer rows than before."""
     monkeypatch.setattr(renewal, "LEAST_PEAK", 1)
     monkeypatch.setattr(renewal, "SHARE", 1)
-    monkeypatch.setattr(intake, "CARE_EVERY", 1)
+    monkeypatch.setattr(intake, "MAINTAIN_EVERY", 1)
     follow, due, times = LiveJoin._follow, Renewal.due, [0]
 
     def following(join: LiveJoin, orders: Any) -> None:
         follow(join, orders)
-        for feed in join.feeds:
+        for feed in join.joiners:
             feed.patience = 1
 
     def counted(one: Renewal, *seen: Any) -> bool:

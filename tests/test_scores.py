@@ -277,10 +277,10 @@ def test_row_numbers_alone_need_no_scores() -> None:
     query = wj.join(a, b, on=a["i"] == b["i"], select=select)
     schemas = {name: rows.schema for name, rows in tables.items()}
     bound = query.bind(schemas)
-    assert [len(stream.wides) for stream in bound.spec.streams] == [1, 1]
+    assert [len(stream.varlen) for stream in bound.spec.streams] == [1, 1]
     assert bound.selected == [["i", "s"], ["s"]]
     bare = bound.without_scores()
-    assert (bare.spec.scores, [stream.wides for stream in bare.spec.streams]) == ((), [(), ()])
+    assert (bare.spec.scores, [stream.varlen for stream in bare.spec.streams]) == ((), [(), ()])
     expected = sorted(query.run(tables)["a_i"].to_pylist())
     assert sorted(query.indices(tables)["a"].tolist()) == expected
     assert sorted(query.run(tables)["a_i"].to_pylist()) == expected

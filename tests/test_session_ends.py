@@ -132,7 +132,7 @@ def test_a_push_that_is_broken_off_ends_the_session(
 
         patch.setattr(where, broken)
         if not short:
-            session._entrances.clear()
+            session._stream_inputs.clear()
         with session, pytest.raises(error):
             session.push("a", {"t": [3, 0], "k": [1, 1]})
     assert_ended(session, BROKEN_OFF)
@@ -162,7 +162,7 @@ def test_an_interrupt_before_rows_were_taken_refuses_them(
 
     monkeypatch.setattr(pkgutil.resolve_name(owner), name, interrupted)
     two = [pa.table({"t": [time], "k": [1]}) for time in (2, 1)]
-    late = pa.concat_tables(two)  # not for the short way
+    late = pa.concat_tables(two)  # not for the fast path
     session = query().open({"a": SCHEMA, "b": SCHEMA}, rows_only=rows_only, lateness=5)
     session.push("b", pa.table(row(1)))
     interrupt.append(1)
@@ -190,7 +190,7 @@ def test_letting_go_is_not_interrupted(monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as patch:
         patch.setattr("windjoin.kernels.live.LiveJoin.close", interrupted)
         patch.setattr("windjoin.kernels.live.LiveJoin.push", broken)
-        session._entrances.clear()
+        session._stream_inputs.clear()
         with pytest.raises(KeyboardInterrupt) as told:
             session.push("b", row(1))
     assert isinstance(told.value.__context__, MemoryError)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
-from windjoin.pyx.encoding.records import set_records
+from windjoin.pyx.encoding.varlen import set_varlen_rows
 from windjoin.pyx.similarity.bitmaps import SetBitmaps
 
 from tests import similarity_oracle as oracle
@@ -178,7 +178,7 @@ def index_of(rows: list[list[int]]) -> tuple[SetBitmaps, Any]:
     """An index of rows, and the memory it reads."""
     codes = np.array([item for row in rows for item in row], np.int32)
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    return SetBitmaps.load(False, set_records(offsets, codes), np.arange(len(rows))), codes
+    return SetBitmaps.load(False, set_varlen_rows(offsets, codes), np.arange(len(rows))), codes
 
 
 def test_few_items_all_own_a_lane() -> None:

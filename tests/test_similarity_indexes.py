@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
-from windjoin.wides import _lists
+from windjoin.varlen import _lists
 
 from tests.similarity_paths import batch, on_every_instruction_set, pushes, streams
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from windjoin.arrow.local_join import JoinContext
 from windjoin.arrow.plan import ROW, Limits
 from windjoin.arrow.raising import Results
 from windjoin.arrow.segments import arrow_array
-from windjoin.arrow.together import Joinable
 from windjoin.errors import FunctionError
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels.batch import Run, join_rows
@@ -30,7 +30,7 @@ NEVER = 2**64  # later than any time
 
 
 @dataclass
-class Counts:
+class BlockCounts:
     """What a host did."""
 
     rows: list[int]
@@ -78,11 +78,11 @@ class BlockJoin:
     """The join of inputs that arrive in time order, on one host."""
 
     def __init__(
-        self, joined: Joinable, schemas: Sequence[pa.Schema], master: int, limits: Limits
+        self, joined: JoinContext, schemas: Sequence[pa.Schema], master: int, limits: Limits
     ) -> None:
         self.joined, self.master, self.limits = joined, master, limits
         self.inputs = [_Input(schema) for schema in schemas]
-        self.counts = Counts([0] * len(schemas))
+        self.counts = BlockCounts([0] * len(schemas))
         self._kept_rows = self._kept_bytes = 0  # by the last block
         self._done = -NEVER  # master rows before this have been joined
         self._slice = FIRST_SLICE
@@ -140,7 +140,7 @@ class BlockJoin:
                 yield found
         self._done = ready
         if ready < NEVER:
-            self._forget(tables, ordered, ready)
+            self._expire(tables, ordered, ready)
 
     def _resize(self, taken: int, results: int) -> None:
         """As many master rows next as make about ``limits.results`` results."""
@@ -148,7 +148,7 @@ class BlockJoin:
             wanted = taken * self.limits.results // max(1, results)
             self._slice = max(1, min(wanted, GROWTH * self._slice))
 
-    def _forget(self, tables: list[pa.Table], ordered: list[Sorted], ready: int) -> None:
+    def _expire(self, tables: list[pa.Table], ordered: list[Sorted], ready: int) -> None:
         for number, (table, rows) in enumerate(zip(tables, ordered, strict=True)):
             needed = ready - (0 if number == self.master else self.joined.windows[number])
             first = _before(rows.time, needed)
@@ -162,14 +162,14 @@ class Block:
     """Tables whose usable rows have been put in time order."""
 
     def __init__(
-        self, joined: Joinable, tables: list[pa.Table], ordered: list[Sorted], master: int
+        self, joined: JoinContext, tables: list[pa.Table], ordered: list[Sorted], master: int
     ) -> None:
         self.joined, self.ordered, self.master = joined, ordered, master
         self.fetch = table_fetch(tables)
         self.members = joined.members_fetch(self.fetch)
 
     def join(
-        self, first: int, last: int, counts: Counts, before: Run | None
+        self, first: int, last: int, counts: BlockCounts, before: Run | None
     ) -> tuple[Found, Run | None]:
         """The results of master rows ``[first, last)``: row numbers in the tables.
 
@@ -185,8 +185,8 @@ class Block:
                 end = _before(rows.time, high + 1)
             starts.append(begin)
             columns = [column[begin:end] for column in rows.columns]
-            wides = rows.part_wides(begin, end)
-            slices.append(Rows(rows.time[begin:end], columns, rows.part(begin, end), wides))
+            varlen = rows.part_varlen(begin, end)
+            slices.append(Rows(rows.time[begin:end], columns, rows.part(begin, end), varlen))
         if not all(len(one) for one in slices):
             nothing = [np.empty(0, np.int64) for _ in slices]
             return Found(nothing, [], self.fetch, lambda: iter(())), None

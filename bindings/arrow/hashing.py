@@ -40,12 +40,12 @@ def hash_rows(rows: Rows, chosen: I64) -> U64:
     total = mix(rows.time[chosen].view(np.uint64) + BASE)
     for column in (*rows.columns, *rows.keys):
         total = mix(total * BASE + hash_key(column, chosen))
-    for wide in rows.wides:
-        total = mix(total * BASE + _hash_wide(wide, chosen))
+    for wide in rows.varlen:
+        total = mix(total * BASE + _hash_varlen(wide, chosen))
     return total
 
 
-def _hash_wide(column: SetColumn | ArrayColumn, chosen: I64) -> U64:
+def _hash_varlen(column: SetColumn | ArrayColumn, chosen: I64) -> U64:
     """Hashes of lengths and of some contents: enough to tell most rows apart."""
     values = column.items if isinstance(column, SetColumn) else column.values
     starts = column.offsets[chosen]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from windjoin.arrow.places import at_place
 from windjoin.arrow.plan import ROW, Plan
-from windjoin.arrow.routes import Copies, Route
+from windjoin.arrow.routes import Copies, ExchangeRoute
 from windjoin.arrow.segments import SegmentWriter
 from windjoin.kernels.spec import I64, Rows
 from windjoin.layout import laid_out
@@ -109,11 +109,11 @@ class _Departures:
 
     def __init__(self, plan: Plan, stream: int) -> None:
         self.route = plan.routes[stream]
-        self.next: Route | None = None
+        self.next: ExchangeRoute | None = None
         spec = plan.bound.spec.streams
         if plan.order and stream == plan.order[0]:  # they travel to what the next stream stored
             onward = plan.routes[plan.order[1]]
-            assert isinstance(onward, Route)
+            assert isinstance(onward, ExchangeRoute)
             self.next = onward
             self.before, self.after = spec[plan.order[1]].window, spec[stream].window
 

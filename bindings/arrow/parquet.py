@@ -22,14 +22,14 @@ _File: Any = parquet.ParquetFile
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ParquetPart:
     """Some row groups of a file."""
 
     path: str
     groups: tuple[int, ...]
 
 
-Share = tuple[Part, ...]  # of one task
+Share = tuple[ParquetPart, ...]  # of one task
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class Files:
     def shares(self, tasks: int) -> tuple[Share, ...]:
         """All row groups, in order, for at least so many tasks if there are as many groups."""
         most = min(SHARE_BYTES, self.total / max(1, tasks))
-        found: list[list[Part]] = [[]]
+        found: list[list[ParquetPart]] = [[]]
         filled = 0
         for path, sizes in zip(self.paths, self.bytes, strict=True):
             for group, size in enumerate(sizes):
                 if found[-1] and filled + size / 2 > most:
                     found.append([])
                     filled = 0
-                found[-1].append(Part(path, (group,)))
+                found[-1].append(ParquetPart(path, (group,)))
                 filled += size
         return tuple(tuple(share) for share in found)
 

@@ -30,7 +30,7 @@ from windjoin.kernels.spec import (
     Predicate,
     Rows,
     StreamSpec,
-    Wide,
+    Varlen,
 )
 from windjoin.output import Fetch
 
@@ -49,16 +49,16 @@ def partial_schema(plan: Plan, streams: tuple[int, ...]) -> pa.Schema:
 
 
 @dataclass
-class Side:
+class PartialSide:
     """One of the two inputs: its streams, and what of their rows the predicates of the hop read."""
 
     streams: tuple[int, ...]
     columns: list[Place]
     keys: list[Place]
-    wides: list[Place]
+    varlen: list[Place]
 
 
-class Hop:
+class HopJoin:
     """The join of partial results over ``bound`` (input 0) with stream ``target`` (input 1)."""
 
     def __init__(self, plan: Plan, bound: tuple[int, ...], target: int) -> None:
@@ -77,23 +77,23 @@ class Hop:
         longest = max(spec.streams[s].window for s in bound)
         self.windows: tuple[int, ...] = (longest, spec.streams[target].window)
 
-    def _side(self, streams: tuple[int, ...]) -> Side:
+    def _side(self, streams: tuple[int, ...]) -> PartialSide:
         columns: dict[Place, None] = {}
         keys: dict[Place, None] = {}
-        wides: dict[Place, None] = {}
+        varlen: dict[Place, None] = {}
         for score in self.scores:
             for wide in (score.left, score.right):
-                wides[wide.stream, wide.column] = None
+                varlen[wide.stream, wide.column] = None
         for position in self.positions:
             predicate = self.query.spec.predicates[position]
             keys |= dict.fromkeys((key.stream, key.key) for key in predicate.keys_read)
-            wides |= dict.fromkeys((wide.stream, wide.column) for wide in predicate.wides_read)
+            varlen |= dict.fromkeys((wide.stream, wide.column) for wide in predicate.varlen_read)
             columns |= dict.fromkeys((one.stream, one.column) for one in predicate.operands_read)
-        return Side(
+        return PartialSide(
             streams,
             [place for place in columns if place[0] in streams],
             [place for place in keys if place[0] in streams],
-            [place for place in wides if place[0] in streams],
+            [place for place in varlen if place[0] in streams],
         )
 
     # -- what a block needs ----------------------------------------------------------------
@@ -110,12 +110,12 @@ class Hop:
         columns = [parts[stream].columns[column] for stream, column in side.columns]
         columns.append(latest if number else until)
         keys = [parts[stream].keys[key] for stream, key in side.keys]
-        wides = [parts[stream].wides[wide] for stream, wide in side.wides]
+        varlen = [parts[stream].varlen[wide] for stream, wide in side.varlen]
         usable: Bools | None = None
         for part in parts.values():
             if part.usable is not None:
                 usable = part.usable if usable is None else usable & part.usable
-        return Prepared(Rows(latest, columns, keys, wides, usable))
+        return Prepared(Rows(latest, columns, keys, varlen, usable))
 
     def _members(self, number: int, stream: int, rows: pa.Table) -> pa.Table:
         names = self.plan.schema(stream).names
@@ -135,7 +135,7 @@ class Hop:
             (self._stream(0, names, spec), self._stream(1, spec.streams[self.target].name, spec)),
             tuple(predicates),
             scores=tuple(
-                replace(score, left=self._wide(score.left), right=self._wide(score.right))
+                replace(score, left=self._varlen(score.left), right=self._varlen(score.right))
                 for score in self.scores
             ),
         )
@@ -145,8 +145,8 @@ class Hop:
         dtypes = tuple(spec.streams[s].columns[column] for s, column in side.columns)
         forms = tuple(spec.streams[s].keys[key] for s, key in side.keys)
         spaces = tuple(spec.streams[s].spaces[key] for s, key in side.keys)
-        wides = tuple(spec.streams[s].wides[wide] for s, wide in side.wides)
-        return StreamSpec(name, self.windows[number], (*dtypes, "int64"), forms, spaces, wides)
+        varlen = tuple(spec.streams[s].varlen[wide] for s, wide in side.varlen)
+        return StreamSpec(name, self.windows[number], (*dtypes, "int64"), forms, spaces, varlen)
 
     def _number(self, stream: int) -> int:
         return int(stream == self.target)
@@ -158,10 +158,10 @@ class Hop:
             return replace(predicate, streams=(0, 1), evaluate=pairs.mask, call=pairs.call)
         return predicate.moved(self._place)
 
-    def _place(self, one: Operand | Key | Wide) -> Operand | Key | Wide:
+    def _place(self, one: Operand | Key | Varlen) -> Operand | Key | Varlen:
         if isinstance(one, Key):
             return self._key(one)
-        return self._wide(one) if isinstance(one, Wide) else self._operand(one)
+        return self._varlen(one) if isinstance(one, Varlen) else self._operand(one)
 
     def _operand(self, operand: Operand) -> Operand:
         number = self._number(operand.stream)
@@ -172,9 +172,9 @@ class Hop:
         number = self._number(key.stream)
         return Key(number, self.sides[number].keys.index((key.stream, key.key)), key.space)
 
-    def _wide(self, wide: Wide) -> Wide:
+    def _varlen(self, wide: Varlen) -> Varlen:
         number = self._number(wide.stream)
-        return Wide(number, self.sides[number].wides.index((wide.stream, wide.column)))
+        return Varlen(number, self.sides[number].varlen.index((wide.stream, wide.column)))
 
     def members_fetch(self, fetch: Fetch) -> Fetch:
         """Columns of the streams, served from the two inputs."""
@@ -212,7 +212,7 @@ class Hop:
 class _Members:
     """What an `Opaque` predicate asks of candidates, over the two inputs."""
 
-    hop: Hop
+    hop: HopJoin
     predicate: Opaque
 
     def mask(self, rows: Mapping[int, I64]) -> NDArray[Any]:

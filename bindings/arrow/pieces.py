@@ -58,7 +58,7 @@ class Head(NamedTuple):
     form: bytes
 
 
-class Mender:
+class MessageAssembler:
     """Puts messages together, those that end in a later batch as well."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, Strategy, travelling, without_memory
-from windjoin.arrow.routes import EARLIEST, LATEST, U64, AnyRoute, KeyRoute, Route
+from windjoin.arrow.routes import EARLIEST, LATEST, U64, AnyRoute, ExchangeRoute, KeyRoute
 from windjoin.errors import QueryError
 from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import F64, Between, Compare, Equal, JoinSpec
@@ -87,7 +87,7 @@ def place(
     if strategy == "groups":
         return _groups(plan, bound.spec, hosts, histogram, hot)
     if strategy == "single" or histogram is None or not histogram.rows.sum():
-        return plan([Route.everything_to(0) for _ in streams]), Expected(1.0, 1.0, 0.0)
+        return plan([ExchangeRoute.everything_to(0) for _ in streams]), Expected(1.0, 1.0, 0.0)
     windows = [stream.window for stream in bound.spec.streams]
     work = Work(histogram, windows, pair_cost(bound.spec))
     if strategy == "atr":
@@ -241,15 +241,15 @@ def _work_between(cuts: Sequence[tuple[int, int, Any]], work: Work, master: int)
     return np.array([until(high) - until(low) for low, high, _ in cuts])
 
 
-def atr_routes(parts: Sequence[Part], windows: Sequence[int], master: int) -> list[Route]:
+def atr_routes(parts: Sequence[Part], windows: Sequence[int], master: int) -> list[ExchangeRoute]:
     """The master's rows to the host of their segment, others to all hosts that may need them."""
     routes = []
     for stream, window in enumerate(windows):
         if stream == master:
-            routes.append(Route.of(parts, split=True))
+            routes.append(ExchangeRoute.of(parts, split=True))
             continue
         reach = [(low - window, high + windows[master], hosts) for low, high, hosts in parts]
-        routes.append(Route.of(reach))
+        routes.append(ExchangeRoute.of(reach))
     return routes
 
 
@@ -272,7 +272,7 @@ def expected_of(parts: Sequence[Part], work: Work, master: int, hosts: int) -> E
 
 def _stored_once(
     work: Work, hosts: int, strategy: Strategy, segment: int | None
-) -> tuple[list[Route]]:
+) -> tuple[list[ExchangeRoute]]:
     """Every stream's rows on one host each.
 
     ``ctr``: what is correlated lies together, so partial results travel little.  ``psp``: slices of
@@ -282,13 +282,13 @@ def _stored_once(
     if strategy == "ctr":
         parts, _ = segments_for(work, best_master(histogram, work.windows), hosts, segment)
         lone = [(low, high, chosen[:1]) for low, high, chosen in parts]
-        return ([Route.of(lone) for _ in work.windows],)
+        return ([ExchangeRoute.of(lone) for _ in work.windows],)
     routes = []
     for window in work.windows:
         length = segment or max(1, window // hosts, (histogram.stop - histogram.start) >> 12)
         cuts = fixed_cuts(histogram, length)
         turns = [(low, high, (number % hosts,)) for number, (low, high, _) in enumerate(cuts)]
-        routes.append(Route.of(turns))
+        routes.append(ExchangeRoute.of(turns))
     return (routes,)
 
 

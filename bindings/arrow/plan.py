@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 import pyarrow as pa
-from windjoin.arrow.routes import AnyRoute, Route
+from windjoin.arrow.routes import AnyRoute, ExchangeRoute
 from windjoin.binding import BoundQuery
 from windjoin.errors import QueryError, SchemaError, quoted
 from windjoin.layout import plain_type
@@ -179,6 +179,6 @@ def single(query: Query, schemas: Mapping[str, pa.Schema], limits: Limits = DEFA
     >>> single(wj.join(a, b, on=a["k"] == b["k"]), {"a": schema, "b": schema}).hosts
     1
     """
-    routes = tuple(Route.everything_to(0) for _ in query.names)
+    routes = tuple(ExchangeRoute.everything_to(0) for _ in query.names)
     kept = travelling(query, schemas)
     return Plan(without_memory(query), kept, 1, "single", routes, limits=limits)

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.blocks import BlockJoin, Found
+from windjoin.arrow.local_join import JoinContext, LocalJoin, gathered
 from windjoin.arrow.packing import Report, less, more
-from windjoin.arrow.partials import Hop, partial_schema
+from windjoin.arrow.partials import HopJoin, partial_schema
 from windjoin.arrow.places import at_place
 from windjoin.arrow.plan import Plan
 from windjoin.arrow.routes import Copies, KeyRoute
-from windjoin.arrow.segments import PARTIAL, Segment, SegmentReader, SegmentWriter
-from windjoin.arrow.together import Joinable, Together, gathered
+from windjoin.arrow.segments import PARTIAL, ExchangeSegment, SegmentReader, SegmentWriter
 from windjoin.errors import DataError
 from windjoin.kernels.spec import I64
 
@@ -70,7 +70,7 @@ class _Host:
         )
         self.block_schemas = schemas
 
-    def add(self, segment: Segment) -> Iterator[pa.RecordBatch]:
+    def add(self, segment: ExchangeSegment) -> Iterator[pa.RecordBatch]:
         """Take one segment."""
         self.number, stream, start, rows = segment
         if start < self.horizon:
@@ -109,18 +109,18 @@ class _Host:
 
 def stage_inputs(
     plan: Plan, stage: int
-) -> tuple[Joinable, dict[int, tuple[int, pa.Schema]], list[pa.Schema]]:
+) -> tuple[JoinContext, dict[int, tuple[int, pa.Schema]], list[pa.Schema]]:
     """The join of a stage; by stream number of a segment its input and schema; schemas by input."""
     if not plan.order:
         streams = range(len(plan.routes))
         every = [plan.schema(stream) for stream in streams]
-        return Together(plan), {s: (s, every[s]) for s in streams}, every
+        return LocalJoin(plan), {s: (s, every[s]) for s in streams}, every
     bound, target = plan.order[: stage + 1], plan.order[stage + 1]
     left = plan.after(bound) if stage else plan
     partial, added = partial_schema(left, bound), plan.schema(target)
     first = (plan.order[0], plan.schema(plan.order[0])) if stage == 0 else (PARTIAL, partial)
     inputs = {first[0]: (0, first[1]), target: (1, added)}
-    return Hop(left, bound, target), inputs, [partial, added]
+    return HopJoin(left, bound, target), inputs, [partial, added]
 
 
 class Meeting(Protocol):
@@ -135,7 +135,7 @@ class ResultBatches:
 
     rows = bytes = 0  # sent on
 
-    def __init__(self, plan: Plan, joined: Joinable) -> None:
+    def __init__(self, plan: Plan, joined: JoinContext) -> None:
         self.query, self.joined, self.limits = plan.bound, joined, plan.limits
         self.per_batch = 1024  # rows; the first batch tells how wide they are
 
@@ -167,7 +167,7 @@ class Onward:
     def __init__(
         self,
         plan: Plan,
-        joined: Joinable,
+        joined: JoinContext,
         stage: int,
         partition: int,
         route: Meeting | None = None,

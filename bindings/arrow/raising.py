@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from windjoin.arrow.together import Joinable
+from windjoin.arrow.local_join import JoinContext
 from windjoin.errors import FunctionError
 from windjoin.functions import function_error
 from windjoin.kernels.raised import call_of, raised_among
@@ -22,7 +22,7 @@ from windjoin.output import Fetch
 class Results:
     """Results of slices of the inputs' tables."""
 
-    joined: Joinable
+    joined: JoinContext
     spec: JoinSpec
     slices: list[Rows]
     found: list[I64]  # rows of the slices, by input

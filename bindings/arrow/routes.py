@@ -29,12 +29,12 @@ class Copies(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ExchangeRoute:
     """Hosts by time: piece p is ``[borders[p], borders[p + 1])``, its hosts a stretch of ``hosts``.
 
     ``split``: a row goes to one of the hosts of its piece, chosen by its content, not to all.
 
-    >>> route = Route.of([(0, 10, (0,)), (8, 20, (1,))])
+    >>> route = ExchangeRoute.of([(0, 10, (0,)), (8, 20, (1,))])
     >>> route.copies(np.array([3, 9, 15, 40]), np.arange(4), None)
     Copies(rows=array([0, 1, 1, 2]), hosts=array([0, 0, 1, 1], dtype=int32))
     """
@@ -47,7 +47,7 @@ class Route:
     @classmethod
     def of(
         cls, stretches: Sequence[tuple[int, int, tuple[int, ...]]], *, split: bool = False
-    ) -> Route:
+    ) -> ExchangeRoute:
         """Of stretches ``low <= t < high`` that may overlap; ends are clipped to int64."""
         stretches = [each for each in stretches if each[0] <= LATEST and each[1] > EARLIEST]
         low = [max(EARLIEST, stretch[0]) for stretch in stretches]
@@ -63,7 +63,7 @@ class Route:
         return cls(np.array(borders, np.int64), ends, np.array(flat, np.int32), split)
 
     @classmethod
-    def everything_to(cls, *hosts: int) -> Route:
+    def everything_to(cls, *hosts: int) -> ExchangeRoute:
         """Every row to all of ``hosts``."""
         return cls.of([(EARLIEST, LATEST + 1, hosts)])
 
@@ -117,7 +117,7 @@ class KeyRoute:
     key: int  # key number of the stream's rows
     hosts: int
     hot: U64  # hashes, ascending
-    by_time: Route | None = None
+    by_time: ExchangeRoute | None = None
 
     def copies(self, times: I64, rows: I64, content: Rows) -> Copies:
         """Copies of ``rows``."""
@@ -137,4 +137,4 @@ class KeyRoute:
         return found
 
 
-AnyRoute = Route | KeyRoute
+AnyRoute = ExchangeRoute | KeyRoute

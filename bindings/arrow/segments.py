@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.narrow import Form, narrow_schema, narrowed, widened
-from windjoin.arrow.pieces import Mender, cut
+from windjoin.arrow.pieces import MessageAssembler, cut
 from windjoin.arrow.plan import Limits
 from windjoin.arrow.routes import I32, Copies
 from windjoin.kernels.spec import I64
@@ -28,7 +28,7 @@ SEGMENTS = pa.schema(_FIELDS)
 PARTITION_SHIFT = 32
 
 
-class Segment(NamedTuple):
+class ExchangeSegment(NamedTuple):
     """One decoded row of an exchange."""
 
     host: int
@@ -132,14 +132,16 @@ class SegmentReader:
 
     def __init__(self, schemas: dict[int, pa.Schema]) -> None:
         self.schemas = schemas
-        self._mender = Mender()
+        self._mender = MessageAssembler()
 
-    def read(self, batch: pa.RecordBatch) -> Iterator[Segment]:
+    def read(self, batch: pa.RecordBatch) -> Iterator[ExchangeSegment]:
         """The segments that are complete with this batch."""
         for head, message in self._mender.messages(batch):
             schema = self.schemas[head.stream]
             rows = pa.ipc.read_record_batch(message, narrow_schema(schema, head.form))
-            yield Segment(head.host, head.stream, head.start, widened(rows, head.form, schema))
+            yield ExchangeSegment(
+                head.host, head.stream, head.start, widened(rows, head.form, schema)
+            )
 
     def finish(self) -> None:
         """All segments must have been complete."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from windjoin.diffusion.choose import Statistics, choose
+from windjoin.diffusion.choose import LoadStatistics, choose
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.scenario import Scenario, ScenarioError, load_scenario
 from windjoin.diffusion.simulator import Outcome, simulate, with_hosts
@@ -122,7 +122,7 @@ def _print_plain(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def _print_choice(scenario: Scenario, counts: Sequence[int]) -> None:
     for hosts in counts:
         specs = [spec.cpu for spec in _on(scenario, hosts).hosts for _ in range(spec.count)]
-        choice = choose(Statistics.of(scenario), specs)
+        choice = choose(LoadStatistics.of(scenario), specs)
         parameters = ", ".join(f"{key} {value:g}" for key, value in choice.parameters.items())
         with_them = f" with {parameters}" if parameters else ""
         print(f"{hosts} hosts: choose {choice.strategy}{with_them}")

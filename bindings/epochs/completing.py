@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from windjoin.arrow.blocks import Block, Counts, Found
+from windjoin.arrow.blocks import Block, BlockCounts, Found
+from windjoin.arrow.local_join import JoinContext
 from windjoin.arrow.plan import Limits
-from windjoin.arrow.together import Joinable
 from windjoin.kernels.batch import Run
 from windjoin.kernels.sorting import Sorted, in_time_order
 
@@ -24,7 +24,7 @@ GROWTH = 8
 class _Side:
     """A stream's rows, prepared when they are first needed."""
 
-    joined: Joinable
+    joined: JoinContext
     number: int
     table: pa.Table
     known: list[Sorted] = field(default_factory=list)
@@ -37,8 +37,8 @@ class _Side:
 
 
 def completed(
-    joined: Joinable, old: Sequence[pa.Table], new: Sequence[pa.Table], limits: Limits,
-    counts: Counts,
+    joined: JoinContext, old: Sequence[pa.Table], new: Sequence[pa.Table], limits: Limits,
+    counts: BlockCounts,
 ) -> Iterator[Found]:  # fmt: skip
     """Results of the new rows of all streams, with each other and with old ones."""
     earlier = [_Side(joined, n, table) for n, table in enumerate(old)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from windjoin.arrow.blocks import Block, Counts
+from windjoin.arrow.blocks import Block, BlockCounts
 from windjoin.arrow.packing import less, more
 from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import Onward, ResultBatches, stage_inputs
@@ -98,7 +98,7 @@ class Hops:
         self.arrived[number].append(pa.RecordBatch.from_arrays(rows.columns, schema=schema))
 
     def results(
-        self, old: Sequence[pa.Table], new: Sequence[pa.Table], counts: Counts
+        self, old: Sequence[pa.Table], new: Sequence[pa.Table], counts: BlockCounts
     ) -> Iterator[pa.RecordBatch]:
         """Results if this is the last stage, else segments for the next."""
         for number, one in enumerate(self.terms):
@@ -108,7 +108,7 @@ class Hops:
                 yield from self._extended(number, one, pa.concat_tables(stored), counts)
 
     def _extended(
-        self, number: int, one: Plan, stored: pa.Table, counts: Counts
+        self, number: int, one: Plan, stored: pa.Table, counts: BlockCounts
     ) -> Iterator[pa.RecordBatch]:
         joined, _, (partial, added) = stage_inputs(one, self.stage)
         tables = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, travelling, without_memory
-from windjoin.arrow.routes import Route
+from windjoin.arrow.routes import ExchangeRoute
 from windjoin.diffusion.registry import SHIPPED
 from windjoin.durations import Duration
 from windjoin.epochs.job import Job
@@ -48,7 +48,7 @@ def job_of(
     bound = query.bind(kept)
     units = units_of(bound.spec, strategy, slots, _segment(bound, segment))
     own = without_memory(query)
-    everywhere = tuple(Route.everything_to(0) for _ in query.names)
+    everywhere = tuple(ExchangeRoute.everything_to(0) for _ in query.names)
     plan = Plan(own, kept, slots, "single", everywhere, limits=limits)
     return Job(
         plan,

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from windjoin.arrow.blocks import Counts
+from windjoin.arrow.blocks import BlockCounts
+from windjoin.arrow.local_join import LocalJoin
 from windjoin.arrow.places import at_place
 from windjoin.arrow.probing import MOST_ROWS, ResultBatches
 from windjoin.arrow.segments import SegmentReader, arrow_array
-from windjoin.arrow.together import Together
 from windjoin.epochs.completing import completed
 from windjoin.epochs.hopping import TRAVELLING, Hops
 from windjoin.epochs.job import Job
@@ -59,7 +59,7 @@ class _Slot:
         self.counts: list[dict[str, Any]] = []
         self.refused: dict[int, list[pa.RecordBatch]] = {}
         self.read_rows = self.written = 0
-        self.tally = Counts([0] * job.streams)
+        self.tally = BlockCounts([0] * job.streams)
         self.how = "nothing to do"
 
     # -- rows come -------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class _Slot:
             yield from self._by_session()
             return
         plan = self.job.plan
-        joined, self.how = Together(plan), "scan"
+        joined, self.how = LocalJoin(plan), "scan"
         output = ResultBatches(plan, joined)
         old = self._old()
         for found in completed(joined, old, self.new, plan.limits, self.tally):

@@ -16,11 +16,11 @@ from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Entry, Manifest
 from windjoin.epochs.routing import Routes
 from windjoin.epochs.window import Window
-from windjoin.session import Options, Session
+from windjoin.session import Session, SessionOptions
 
 FEW = 1 << 16  # rows that are pushed at once
 WORTH = 4  # rows that are made anew in the time in which one is pushed and its results thrown away
-FOREVER = 2**62  # sessions forget by promises alone
+FOREVER = 2**62  # sessions expire by promises alone
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Warm:
 
     def _rebuilt(self) -> Kept:
         plan = self.job.plan
-        session = Session(plan.query, plan.schemas, Options())
+        session = Session(plan.query, plan.schemas, SessionOptions())
         live, payloads = session._live, session._payloads
         assert live is not None
         for clock in live.clocks:
@@ -139,7 +139,7 @@ class Warm:
                     yield found
 
 
-def forget() -> None:
+def expire() -> None:
     """End all sessions that are kept."""
     while _kept:
         _kept.popitem()[1].session.abandon()

@@ -30,8 +30,8 @@ from windjoin.errors import QueryError
 from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import JoinSpec
 from windjoin.query import Query
-from windjoin.spark import envoy as envoy_module
-from windjoin.spark.envoy import envoy
+from windjoin.spark import bootstrap as bootstrap_module
+from windjoin.spark.bootstrap import bootstrap
 from windjoin.spark.frames import (
     SEGMENT_TYPE,
     TALLY_TYPE,
@@ -42,10 +42,10 @@ from windjoin.spark.frames import (
 from windjoin.spark.meter import Meter, is_classic, new_meter
 from windjoin.spark.settings import check_version
 from windjoin.spark.sources import Fetched, Source, numbers, sources
-from windjoin.spark.tasks import Load, Pack, Probe, ReadAndProbe, TallyKeys, TallyTimes
+from windjoin.spark.tasks import Load, Pack, ProbeTask, ReadAndProbe, TallyKeys, TallyTimes
 
 _pickle: Any = cloudpickle
-_pickle.register_pickle_by_value(envoy_module)
+_pickle.register_pickle_by_value(bootstrap_module)
 
 STRATEGIES = ("auto", *SHIPPED)
 SMALL_BYTES = 8 << 20  # of streams with equal keys: not worth a look at the times, and more hosts
@@ -322,7 +322,9 @@ def estimated_bytes(frames: Sequence[Any]) -> int | None:
 
 def _task(work: Any, meter: Meter | None) -> Any:
     shared = None if meter is None else meter.accumulator
-    return envoy(_pickle.dumps(work), version("windjoin"), shared, re.sub(r"\W", "_", work.name))
+    return bootstrap(
+        _pickle.dumps(work), version("windjoin"), shared, re.sub(r"\W", "_", work.name)
+    )
 
 
 def _frame(planned: Planned, streams: list[Source]) -> Any:
@@ -345,7 +347,7 @@ def _frame(planned: Planned, streams: list[Source]) -> Any:
             "start", "stream", "sequence"
         )
         kind = given if stage == plan.stages - 1 else SEGMENT_TYPE
-        onward = sorted_.mapInArrow(_task(Probe(plan, stage), meter), kind)
+        onward = sorted_.mapInArrow(_task(ProbeTask(plan, stage), meter), kind)
     return onward
 
 

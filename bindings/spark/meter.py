@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from windjoin.spark.envoy import Latest
+from windjoin.spark.bootstrap import Latest
 
 
 @dataclass

@@ -19,8 +19,8 @@ from windjoin.epochs.planning import job_of
 from windjoin.epochs.static import with_static
 from windjoin.epochs.storage import local_path
 from windjoin.query import Query
-from windjoin.spark import envoy as envoy_module
-from windjoin.spark.envoy import envoy
+from windjoin.spark import bootstrap as bootstrap_module
+from windjoin.spark.bootstrap import bootstrap
 from windjoin.spark.frames import SEGMENT_TYPE, arrow_schemas, checked, result_type
 from windjoin.spark.joining import cores, union
 from windjoin.spark.settings import check_version
@@ -28,7 +28,7 @@ from windjoin.spark.sources import column
 from windjoin.spark.stages import PackEpoch, ProbeEpoch
 
 _pickle: Any = cloudpickle
-_pickle.register_pickle_by_value(envoy_module)
+_pickle.register_pickle_by_value(bootstrap_module)
 FOLDER = "windjoin"
 
 
@@ -141,7 +141,7 @@ def default_log(spark: Any) -> str:
 
 def task(work: Any) -> Any:
     """A function for ``mapInArrow``."""
-    return envoy(_pickle.dumps(work), version("windjoin"), None, work.name)
+    return bootstrap(_pickle.dumps(work), version("windjoin"), None, work.name)
 
 
 def packed(planned: Streaming, run: str | None = None) -> Any:

@@ -58,7 +58,7 @@ class Pack:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ProbeTask:
     """Segments to results."""
 
     plan: Plan

@@ -141,7 +141,7 @@ class Keeper:
             )
 
     def look(self) -> None:
-        """Now and then: rows may come the short way as long as there is room."""
+        """Now and then: rows may come the fast path as long as there is room."""
         come = sum(counts.rows_in for counts in self._live.counts)
         if come < self._look_at:
             return
@@ -343,7 +343,7 @@ class Keeper:
         self.generations = kept
         self.hold()
         for number, window in enumerate(self._live.windows):
-            self.numbering[number].forget(self.first_needed(number, window.head))
+            self.numbering[number].expire(self.first_needed(number, window.head))
 
     def _unlink(self, generation: Generation) -> None:
         name = generation.unit.path
@@ -415,7 +415,7 @@ class Keeper:
 
     def _budget(self) -> int:
         widths = max(
-            ROW_BYTES + 16 * (len(s.columns) + len(s.keys) + 8 * len(s.wides))
+            ROW_BYTES + 16 * (len(s.columns) + len(s.keys) + 8 * len(s.varlen))
             for s in self.spec.streams
         )
         return int(self.limit // LOAD_SHARE // widths)
@@ -488,8 +488,8 @@ class Keeper:
         return bool(self.generations or self._jobs)
 
     def close_entrances(self) -> None:
-        """Rows come the long way from now on: the short one gives numbers in the windows."""
-        self._session._entrances.clear()
+        """Rows come the general path from now on: the fast one gives numbers in the windows."""
+        self._session._stream_inputs.clear()
 
     def head(self, stream: int) -> int:
         """The number of the first row of a window."""

@@ -76,7 +76,7 @@ class Numbering:
         """In which epochs rows arrived."""
         return np.searchsorted(self.tails, arrivals, "right") + self.over
 
-    def forget(self, first: int) -> None:
+    def expire(self, first: int) -> None:
         """Nobody asks for rows before ``first`` any more."""
         gone = int(np.searchsorted(self.tails, first, "right"))
         gone = max(gone - 1, 0)

@@ -11,7 +11,7 @@ from windjoin.kernels.intake import Intake
 from windjoin.kernels.outer import Outer
 from windjoin.own_times import END
 from windjoin.query import Query
-from windjoin.session import Options, Session
+from windjoin.session import Session, SessionOptions
 from windjoin.state.described import check_same
 from windjoin.state.kept import resident, resume_keeper, resume_numbering
 from windjoin.state.plain import from_plain
@@ -28,7 +28,9 @@ def restored(query: Query, path: Any, clock: Callable[[], float]) -> Session:
     check_same(about["query"], query, f"the snapshot in {str(folder.path)!r}")
     options = {name: from_plain(value) for name, value in about["options"].items()}
     schemas = _schemas(query, manifest)
-    session = Session(query, schemas if about["learned"] else None, Options(clock=clock, **options))
+    session = Session(
+        query, schemas if about["learned"] else None, SessionOptions(clock=clock, **options)
+    )
     try:
         _fill(session, folder, manifest, schemas)
     except BaseException:

@@ -13,7 +13,7 @@ from windjoin.kernels.spec import (
     Rows,
     SetColumn,
     StreamSpec,
-    WideSpec,
+    VarlenSpec,
 )
 from windjoin.kernels.stored import VALUES
 from windjoin.kernels.window import LONG_AGO
@@ -29,7 +29,7 @@ def row_fields(spec: StreamSpec) -> list[Any]:
     fields: list[Any] = [pa.field("time", pa.int64())]
     fields += [pa.field(f"operand.{k}", NUMBERS[one]) for k, one in enumerate(spec.columns)]
     fields += [pa.field(f"key.{k}", KEYS[one]) for k, one in enumerate(spec.keys)]
-    for k, wide in enumerate(spec.wides):
+    for k, wide in enumerate(spec.varlen):
         plain: Any = VALUES.get(wide.form)
         item = KEYS[wide.items] if plain is None else pa.from_numpy_dtype(plain)
         fields.append(pa.field(f"wide.{k}", pa.large_list(item)))
@@ -44,7 +44,7 @@ def row_arrays(rows: Rows) -> list[Any]:
     time = rows.time if rows.usable is None else np.where(rows.usable, rows.time, LONG_AGO)
     arrays: list[Any] = [pa.array(time), *(pa.array(column) for column in rows.columns)]
     arrays += [_keys(key) for key in rows.keys]
-    for wide in rows.wides:
+    for wide in rows.varlen:
         offsets: Any = pa.array(wide.offsets)
         if isinstance(wide, ArrayColumn):
             arrays.append(pa.LargeListArray.from_arrays(offsets, pa.array(wide.values)))
@@ -67,7 +67,7 @@ def rows_of(spec: StreamSpec, batch: pa.RecordBatch) -> Rows:
         time,
         [columns[f"operand.{k}"].to_numpy() for k in range(len(spec.columns))],
         [_values(columns[f"key.{k}"]) for k in range(len(spec.keys))],
-        [_wide(one, f"wide.{k}", columns) for k, one in enumerate(spec.wides)],
+        [_varlen(one, f"wide.{k}", columns) for k, one in enumerate(spec.varlen)],
         None if bool(usable.all()) else usable,
     )
 
@@ -100,7 +100,7 @@ def _offsets(array: Any) -> Any:
     return np.frombuffer(buffer, np.int64)[array.offset : array.offset + len(array) + 1]
 
 
-def _wide(spec: WideSpec, name: str, columns: dict[str, Any]) -> SetColumn | ArrayColumn:
+def _varlen(spec: VarlenSpec, name: str, columns: dict[str, Any]) -> SetColumn | ArrayColumn:
     offsets = _offsets(columns[name])
     offsets = offsets - offsets[0]  # of the items of these rows alone
     items = columns[name].flatten()

@@ -47,7 +47,7 @@ class Admission:
                 firsts.append(tail)
                 shares.append(share)
 
-    def forget(self, heads: Sequence[int]) -> None:
+    def expire(self, heads: Sequence[int]) -> None:
         """Rows before these are not in the windows any more."""
         for head, firsts, shares in zip(heads, self._firsts, self._shares, strict=True):
             while len(firsts) > 1 and firsts[1] <= head:

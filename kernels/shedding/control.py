@@ -270,11 +270,11 @@ class Controller:
                 watched.row_ns = probing / timed
             seen.spent += watched.row_ns * rows
         else:
-            asking = sums.selective - skipped
+            narrowed = sums.selective - skipped
             hop = watched.direction.hops[0]
             windows = 1.0 if watched.share is None else float(watched.share.windows[0].mean())
             done = sums.full * (hop.probe + hop.spread) + hop.candidate * compared
-            done += asking * (hop.probe + hop.spread * windows)
+            done += narrowed * (hop.probe + hop.spread * windows)
             whole = rows * (hop.probe + hop.spread + hop.candidate * each)
             seen.spent += probing
             seen.need += probing * whole / done if done else 0.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windjoin.kernels.hops import BLOCK_ROWS, pipeline
-from windjoin.kernels.intake import Judged, Silencing
+from windjoin.kernels.intake import LateSplit, Silencing
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.order import Order, Step
 from windjoin.kernels.shedding.control import Controller, Settings
@@ -76,30 +76,30 @@ class SheddingJoin(LiveJoin):
 
     # -- rows that are dropped -------------------------------------------------------------------
 
-    def push(self, stream: int, rows: Rows, judged: Judged) -> list[Any]:
+    def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
         """Join newly arrived rows, or those of them that are not dropped."""
         if self.control.admission.share < 1:
-            return self._push_any(stream, rows, judged)
-        return super().push(stream, rows, judged)
+            return self._push_any(stream, rows, late_split)
+        return super().push(stream, rows, late_split)
 
-    def usable(self, stream: int, rows: Rows, judged: Judged) -> Bools | None:
+    def usable(self, stream: int, rows: Rows, late_split: LateSplit) -> Bools | None:
         """Rows that can be part of a result, and are taken."""
-        usable = super().usable(stream, rows, judged)
+        usable = super().usable(stream, rows, late_split)
         first = self.windows[stream].tail
         return self.control.admission.choose(stream, first, len(rows), usable)
 
     def attend(self) -> None:
         """Between two pushes: drop another share of the rows, by the way that can."""
         admission, windows = self.control.admission, self.windows
-        admission.forget([window.head for window in windows])
+        admission.expire([window.head for window in windows])
         admission.take(self.control.admits, [window.tail for window in windows])
         give: Callable[[list[I64]], list[Any]] | None = self._scored if self._scores else None
         if admission.drops:
             self._compared = self.comparisons
             give = self._weighed
             self.beat.to_attend = True  # until it is over
-        for feed in self.feeds:
-            feed.give = give
+        for joiner in self.joiners:
+            joiner.give = give
 
     def _weighed(self, found: list[I64]) -> list[Any]:
         """Results, and what is missed beside them because rows were dropped."""

@@ -50,7 +50,7 @@ typedef struct {
     uint8_t *item_valid; /* bits of items in a child array; NULL: none is null */
     int64_t item_room;   /* bytes */
     int64_t nulls;
-} Part;
+} PagePart;
 
 /* Pages that lie in a file, mapped together. */
 typedef struct Segment {
@@ -63,7 +63,7 @@ typedef struct Segment {
 typedef struct {
     char *memory;
     Segment *segment; /* NULL: the page's memory is its own */
-    Part part[];
+    PagePart part[];
 } Page;
 
 typedef struct {
@@ -157,7 +157,7 @@ static inline Page *page_new(Payload *all) {
         all->spare = NULL;
         return page;
     }
-    Page *page = calloc(1, sizeof(Page) + (size_t)all->n * sizeof(Part));
+    Page *page = calloc(1, sizeof(Page) + (size_t)all->n * sizeof(PagePart));
     if (!page) return NULL;
     page->memory = malloc((size_t)all->page_bytes);
     if (!page->memory) {
@@ -176,7 +176,7 @@ static inline Page *page_new(Payload *all) {
 /* All rows of a page are forgotten: it waits to serve again, or goes. */
 static inline void page_leave(Payload *all, Page *page) {
     for (int k = 0; k < all->n; k++) {
-        Part *part = &page->part[k];
+        PagePart *part = &page->part[k];
         all->nulls[k] -= part->nulls;
         all->item_nulls[k] -= part->item_valid != NULL;
         if (page->segment) continue;
@@ -248,7 +248,7 @@ static inline int payload_begin(Payload *all, int64_t row) {
     return 1;
 }
 
-static inline void payload_forget(Payload *all, int64_t head) {
+static inline void payload_expire(Payload *all, int64_t head) {
     if (head > all->tail) head = all->tail;
     if (head <= all->head) return;
     /* a page that is not full yet stays, also when all its rows have gone */
@@ -305,7 +305,7 @@ static inline int page_write(const Payload *all, const Page *page, int64_t at) {
     if (!write_all(all->file, page->memory, all->page_bytes, at)) return 0;
     at += round_up(all->page_bytes);
     for (int k = 0; k < all->n; k++) {
-        const Part *part = &page->part[k];
+        const PagePart *part = &page->part[k];
         int64_t used = part_used(all, page, k);
         /* what a copy may read behind the last value need not have come */
         int64_t there = used < part->room ? used : part->room;
@@ -325,7 +325,7 @@ static inline int64_t page_move(Payload *all, Page *page, Segment *segment, char
     page->memory = at;
     page->segment = segment;
     for (int k = 0; k < all->n; k++) {
-        Part *part = &page->part[k];
+        PagePart *part = &page->part[k];
         at += k ? 0 : round_up(all->page_bytes);
         int64_t used = part_used(all, page, k);
         all->nbytes -= part->room + part->item_room;
@@ -423,7 +423,7 @@ static inline int64_t arrow_offset(const ArrowArray *from, const Layout *layout,
 }
 
 /* Room for `bytes` of a column's values in a page. */
-static inline int part_need(Payload *all, Part *part, int64_t bytes) {
+static inline int part_need(Payload *all, PagePart *part, int64_t bytes) {
     if (bytes + OVERRUN <= part->room) return 1;
     int64_t room = part->room + part->room / 2;
     if (room < bytes + OVERRUN) room = bytes + OVERRUN;
@@ -436,7 +436,7 @@ static inline int part_need(Payload *all, Part *part, int64_t bytes) {
 }
 
 /* Bits for `items` items of a page, the new ones set: from now on, or again, some may be null. */
-static inline int part_need_item_bits(Payload *all, int k, Part *part, int64_t items) {
+static inline int part_need_item_bits(Payload *all, int k, PagePart *part, int64_t items) {
     int64_t room = items / 8 + 1;
     if (part->item_valid && room <= part->item_room) return 1;
     room += room / 2;
@@ -454,7 +454,7 @@ static inline int part_need_item_bits(Payload *all, int k, Part *part, int64_t i
 static inline int part_reserve(Payload *all, int k, Page *page, int64_t place,
                                const ArrowArray *from, int64_t first, int64_t n) {
     const Layout *layout = &all->layout[k];
-    Part *part = &page->part[k];
+    PagePart *part = &page->part[k];
     int64_t held = place * layout->items, more = n * layout->items, begin = first * layout->items;
     if (layout->kind == VARIABLE) {
         begin = arrow_offset(from, layout, first);
@@ -468,7 +468,7 @@ static inline int part_reserve(Payload *all, int k, Page *page, int64_t place,
     return part_need_item_bits(all, k, part, held + more);
 }
 
-static inline void put_variable(const Layout *layout, Page *page, Part *part, int64_t place,
+static inline void put_variable(const Layout *layout, Page *page, PagePart *part, int64_t place,
                                 const ArrowArray *from, int64_t first, int64_t n) {
     int64_t *offsets = offsets_of(page, layout), begin = arrow_offset(from, layout, first);
     int64_t held = offsets[place], more = arrow_offset(from, layout, first + n) - begin;
@@ -483,7 +483,7 @@ static inline void put_variable(const Layout *layout, Page *page, Part *part, in
     if (items && part->item_valid) put_nulls(part->item_valid, held, items->buffers[0], at, more);
 }
 
-static inline void put_fixed(const Layout *layout, Page *page, Part *part, int64_t place,
+static inline void put_fixed(const Layout *layout, Page *page, PagePart *part, int64_t place,
                              const ArrowArray *from, int64_t first, int64_t n) {
     char *out = page->memory + layout->values + place * layout->width;
     if (!layout->child) {
@@ -511,7 +511,7 @@ static inline void put_bits(const Layout *layout, Page *page, int64_t place, con
 static inline void put_column(Payload *all, int k, Page *page, int64_t place, const ArrowArray *from,
                               int64_t first, int64_t n) {
     const Layout *layout = &all->layout[k];
-    Part *part = &page->part[k];
+    PagePart *part = &page->part[k];
     if (layout->kind == FIXED) put_fixed(layout, page, part, place, from, first, n);
     else if (layout->kind == BITS) put_bits(layout, page, place, from, first, n);
     else put_variable(layout, page, part, place, from, first, n);

@@ -38,7 +38,7 @@ cdef class Pages:
     cdef Payload all
     cdef int *number
     cdef int keep(self, const ArrowArray *batch, const int *number) except -1
-    cpdef forget(self, int64_t head)
+    cpdef expire(self, int64_t head)
 
 
 cdef class Gatherer:

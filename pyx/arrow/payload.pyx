@@ -17,7 +17,7 @@ cdef extern from "payload.h" nogil:
     int payload_begin(Payload *all, int64_t row)
     int payload_chill(Payload *all)
     void payload_cool(Payload *all)
-    void payload_forget(Payload *all, int64_t head)
+    void payload_expire(Payload *all, int64_t head)
     void payload_free(Payload *all)
     void payload_lay_out(Payload *all)
     int FIXED, BITS, VARIABLE
@@ -114,9 +114,9 @@ cdef class Pages:
         """Bytes in the file."""
         return self.all.file_bytes
 
-    cpdef forget(self, int64_t head):
+    cpdef expire(self, int64_t head):
         """Rows before ``head`` are not asked for any more."""
-        payload_forget(&self.all, head)
+        payload_expire(&self.all, head)
 
 
 cdef class Gatherer:

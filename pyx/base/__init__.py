@@ -4,7 +4,7 @@ Who includes whom (right includes left)::
 
     isa.h <-+- hop.h <-- times.h          hop.h <-- index <-- column, output
             +- compress.h                 memory.h, pages.h <-- output
-    sort.h, times.h <-- column            clock.h, pulse.h <-- pulse <-- crew, pieces
-    isa.h <-- cpu                         runs.h <-- pieces <-- column
-    checksum.h <-- checksum
+    sort.h, times.h <-- column            runs.h <-- pieces <-- column
+    isa.h <-- cpu                         checksum.h <-- checksum
+    clock.h, cancellation.h <-- cancellation <-- crew, pieces
 """

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define PULSE_NANOSECONDS 50000000
+#define CANCELLATION_NANOSECONDS 50000000
 
 /* A clock that costs a few nanoseconds to read; it need not be finer than a tick of the system. */
 static inline int64_t clock_nanoseconds(void) {

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 from _thread import allocate_lock, start_new_thread
 from threading import Thread
 
-from windjoin.pyx.base.pulse cimport hear, obey
+from windjoin.pyx.base.cancellation cimport hear, obey
 
 cdef double POLL_SECONDS = 0.05  # how often a waiting thread looks for Ctrl-C
 

@@ -25,7 +25,7 @@ typedef struct {
     const int64_t *bound; /* row number of the only stream bound so far, for Pairs.bound */
     int64_t stride; /* the range of value v of probe i lies at v * stride + i */
     int64_t *const *row; /* similarity: row numbers, by stream that is bound */
-    void *asker;         /* similarity: what an Asker holds for the hop */
+    void *prober;         /* similarity: what a Prober holds for the hop */
 } Probe;
 
 /* Where a probe stopped because the pairs were full; all zero at the start. */
@@ -54,7 +54,7 @@ typedef struct {
 typedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out);
 
 /* What an index makes of the time bounds of n probes before it is asked. */
-typedef void (*Aim)(void *index, int64_t n, int64_t *lo, int64_t *hi);
+typedef void (*Locate)(void *index, int64_t n, int64_t *lo, int64_t *hi);
 
 /* How a filter of its own kind goes over candidates; `bound` holds the row numbers, by partial result,
  * of the stream it names. */

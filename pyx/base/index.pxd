@@ -16,7 +16,7 @@ cdef extern from "hop.h" nogil:
         const int64_t *bound
         int64_t stride
         int64_t **row
-        void *asker
+        void *prober
     ctypedef struct Cursor:
         int64_t probe
         int64_t part
@@ -30,7 +30,7 @@ cdef extern from "hop.h" nogil:
         int64_t *time
         int64_t *bound
     ctypedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out) noexcept
-    ctypedef void (*Aim)(void *index, int64_t n, int64_t *lo, int64_t *hi) noexcept
+    ctypedef void (*Locate)(void *index, int64_t n, int64_t *lo, int64_t *hi) noexcept
     ctypedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs) noexcept
     int64_t sortable(double value)
     int64_t sortable_bits(int64_t bits)
@@ -46,25 +46,25 @@ cdef enum:
 
 cdef class Index:
     cdef Serve serve
-    cdef Aim aim
-    cdef bint binds
+    cdef Locate locate
+    cdef bint fills_bound
     cdef void *state
-    cdef bint waits
-    cdef int64_t asked_until
-    cdef int64_t waiting_from
+    cdef bint defers
+    cdef int64_t probed_until
+    cdef int64_t deferred_from
     cdef int64_t *raised
-    cdef int put(
+    cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil
-    cdef void forget(self, int64_t horizon) noexcept
-    cdef int reach(self, int64_t time) except -1 nogil
+    cdef void expire(self, int64_t horizon) noexcept
+    cdef int catch_up(self, int64_t time) except -1 nogil
     cdef Index waiter(self)
 
 
-cdef class Asker:
-    cdef void *asker
+cdef class Prober:
+    cdef void *prober
 
 
 cdef class PairFilter:

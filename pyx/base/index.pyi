@@ -11,20 +11,20 @@ class Index:
     @property
     def learned_text(self) -> str: ...
     @property
-    def misfit(self) -> bool: ...
+    def unsuited(self) -> bool: ...
     @property
     def n_keys(self) -> int: ...
-    def insert(
+    def insert_arrays(
         self,
         values: Any,  # (const int32_t[::1] or None, list of const int64_t[::1])
         times: NDArray[np.int64],  # const int64_t[::1]
         rows: NDArray[np.int64],  # const int64_t[::1]
     ) -> None: ...
-    def expire(self, horizon: int) -> None: ...  # int64_t
-    def sweep(self) -> Any: ...  # None, or of key codes: one byte per code, still there
+    def expire_before(self, horizon: int) -> None: ...  # int64_t
+    def compact(self) -> Any: ...  # None, or of key codes: one byte per code, still there
 
 @disjoint_base
-class Asker:
+class Prober:
     @property
     def nbytes(self) -> int: ...
 

@@ -12,32 +12,33 @@ cdef class Index:
     """Rows of one stream, found by time and, if the index has one, by a value.
 
     A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state``
-    stays where it is for the life of the index.  It may set ``aim``, and ``binds`` if it knows how
-    to fill ``Pairs.bound``.
+    stays where it is for the life of the index.  It may set ``locate``, and ``fills_bound`` if it
+    knows how to fill ``Pairs.bound``.
 
-    The life of a row: ``fetch`` is told that it will be put soon; ``put`` takes it; once ``forget``
-    has been told a later horizon it is not proposed for anything that asks from there on; ``sweep``
-    drops it for good.  Rows come in any order of time, but mostly in order; those of one ``put``
-    are in order.  ``insert`` and ``expire`` are ``put`` and ``forget`` for callers in Python.
+    The life of a row: ``fetch`` is told that it will be inserted soon; ``insert`` takes it; once
+    ``expire`` has been told a later horizon it is not proposed for anything that probes from there
+    on; ``compact`` drops it for good.  Rows come in any order of time, but mostly in order; those
+    of one ``insert`` are in order.  ``insert_arrays`` and ``expire_before`` are the same for
+    callers in Python.
 
-    One that ``waits`` need not take rows before they are asked for: who asks it sets
-    ``asked_until``, the latest time ever asked for, and calls ``reach`` if that is not before
-    ``waiting_from``, the earliest of those that wait.
+    One that ``defers`` need not insert rows before they are probed for: who probes it sets
+    ``probed_until``, the latest time ever probed, and calls ``catch_up`` if that is not before
+    ``deferred_from``, the earliest of those deferred.
 
     One that calls a function of the user's sets ``raised``, where it notes that this raised; it
     proposes such rows, as nobody knows yet whether they are asked for.
     """
 
     def __cinit__(self):
-        self.asked_until = INT64_MIN
-        self.waiting_from = INT64_MAX
+        self.probed_until = INT64_MIN
+        self.deferred_from = INT64_MAX
 
     @property
     def nbytes(self):
         """Bytes allocated."""
         raise NotImplementedError(f"{type(self).__name__} does not say how large it is")
 
-    def insert(self, values, const int64_t[::1] times, const int64_t[::1] rows):
+    def insert_arrays(self, values, const int64_t[::1] times, const int64_t[::1] rows):
         """Add rows; ``values``: codes, or lengths, or None; and columns of int64."""
         cdef const int32_t[::1] code
         cdef const int32_t *codes = NULL
@@ -54,20 +55,20 @@ cdef class Index:
             column = values[1][k]
             value[k] = &column[0]
         with nogil:
-            self.put(n, codes, value, &times[0], &rows[0])
+            self.insert(n, codes, value, &times[0], &rows[0])
 
-    def expire(self, int64_t horizon):
+    def expire_before(self, int64_t horizon):
         """Forget, now or later, rows with time < ``horizon``."""
-        self.forget(horizon)
+        self.expire(horizon)
 
-    def sweep(self):
+    def compact(self):
         """Drop expired rows for good.
 
         An index of key codes returns one byte per code: whether it is still there.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not sweep")
+        raise NotImplementedError(f"{type(self).__name__} does not compact")
 
-    cdef int put(
+    cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
@@ -77,10 +78,10 @@ cdef class Index:
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
         pass
 
-    cdef void forget(self, int64_t horizon) noexcept:
+    cdef void expire(self, int64_t horizon) noexcept:
         pass
 
-    cdef int reach(self, int64_t time) except -1 nogil:
+    cdef int catch_up(self, int64_t time) except -1 nogil:
         """Take all rows that wait with times up to ``time``."""
         return 0
 
@@ -94,18 +95,18 @@ cdef class Index:
         return ""
 
     @property
-    def misfit(self):
+    def unsuited(self):
         """Whether the rows that come lately are not what it is good for."""
         return False
 
     @property
     def n_keys(self):
-        """Keys of its own that only a sweep makes free again."""
+        """Keys of its own that only `compact` makes free again."""
         return 0
 
 
-cdef class Asker:
-    """What an index must know of one hop that asks it, and its room to work in, at ``asker``."""
+cdef class Prober:
+    """What an index must know of one hop that probes it, and its room to work in, at ``prober``."""
 
     @property
     def nbytes(self):

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from windjoin.pyx.base.pulse cimport look_up
+from windjoin.pyx.base.cancellation cimport look_up
 
 cdef extern from "runs.h" nogil:
     ctypedef struct Runs:

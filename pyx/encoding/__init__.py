@@ -2,7 +2,7 @@
 
 Who includes whom (right includes left)::
 
-    base/memory.h <-- keys.h <-+- keys <---- records
-                               +- integers   records.h <-- records
+    base/memory.h <-- keys.h <-+- keys <---- varlen
+                               +- integers   varlen.h <-- varlen
                                +- divide     texts.h <-- texts
 """

@@ -9,7 +9,7 @@ from windjoin.pyx.base.index cimport out_of_memory
 
 from windjoin.pyx.base.output import room_for_codes
 
-from windjoin.pyx.base.pulse cimport look_up
+from windjoin.pyx.base.cancellation cimport look_up
 
 
 cdef extern from "integers.h" nogil:

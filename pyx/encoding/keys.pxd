@@ -22,7 +22,7 @@ cdef class KeySpace:
     cdef uint64_t low
     cdef uint64_t span
     cdef int add_integers(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil
-    cdef void _look_near(self) noexcept nogil
+    cdef void _find_dense(self) noexcept nogil
     cdef int32_t _new_code(self) except -1 nogil
     cdef int _grow_table(self, int64_t entries) except -1 nogil
     cdef int _grow_codes(self, int64_t n) except -1 nogil

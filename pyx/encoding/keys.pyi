@@ -26,7 +26,7 @@ class KeySpace:
         usable: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.int32]: ...
     def keys(self) -> NDArray[np.int64]: ...
-    def sweep(self, live: NDArray[np.uint8] | bytearray) -> None: ...  # const uint8_t[::1]
+    def compact(self, live: NDArray[np.uint8] | bytearray) -> None: ...  # const uint8_t[::1]
     def renumber(
         self,
         live: NDArray[np.uint8],  # const uint8_t[::1], by code

@@ -12,7 +12,7 @@ from windjoin.pyx.base.index cimport out_of_memory
 
 from windjoin.pyx.base.output import room_for_codes
 
-from windjoin.pyx.base.pulse cimport look_up
+from windjoin.pyx.base.cancellation cimport look_up
 
 
 cdef extern from "memory.h" nogil:
@@ -90,16 +90,16 @@ cdef class KeySpace:
                 key[self.table[i].code] = self.table[i].key
         return out
 
-    def sweep(self, const uint8_t[::1] live):
+    def compact(self, const uint8_t[::1] live):
         """Forget every key whose code is not ``live``; its code will be given out again."""
         cdef Entry *old = self.table
         cdef int64_t i, slots = self.wrap + 1
-        cdef Entry *swept
+        cdef Entry *compacted
         with nogil:
-            swept = _new_table(slots)
-            if swept == NULL:
+            compacted = _new_table(slots)
+            if compacted == NULL:
                 out_of_memory(b"keys", slots)
-            self.table = swept
+            self.table = compacted
             self.used = 0
             self.n_vacant = 0
             for i in range(self.n_codes):
@@ -110,7 +110,7 @@ cdef class KeySpace:
                 if old[i].code >= 0 and old[i].code < live.shape[0] and live[old[i].code]:
                     self._reinsert(old[i])
             free(old)
-            self._look_near()
+            self._find_dense()
 
     def renumber(self, const uint8_t[::1] live, int64_t classes=1):
         """Forget every key whose code is not ``live``; the others get the least codes there are
@@ -149,7 +149,7 @@ cdef class KeySpace:
             if i >= given[i % classes]:
                 self.vacant[self.n_vacant] = <int32_t>i
                 self.n_vacant += 1
-        self._look_near()
+        self._find_dense()
         return codes
 
     cdef void _move(self, const int32_t[::1] codes) noexcept:
@@ -203,7 +203,7 @@ cdef class KeySpace:
             low, span, near = self.low, self.span, self.near
         return 0
 
-    cdef void _look_near(self) noexcept nogil:
+    cdef void _find_dense(self) noexcept nogil:
         """Keep the codes of keys that lie close together in an array as well: no hash, no compare.
 
         It takes a quarter of the table's room at most, and is but a copy: less is never wrong.
@@ -272,7 +272,7 @@ cdef class KeySpace:
             if not moved:  # all keys are where they were
                 self.table, self.wrap, self.used = old, slots - 1, used
             free(old if moved else grown)
-        self._look_near()
+        self._find_dense()
         return 0
 
 
@@ -331,8 +331,8 @@ cdef class BytesSpace(KeySpace):
                 )
         return offsets, data
 
-    def sweep(self, const uint8_t[::1] live):
-        KeySpace.sweep(self, live)
+    def compact(self, const uint8_t[::1] live):
+        KeySpace.compact(self, live)
         self._compact(live)
 
     def renumber(self, const uint8_t[::1] live, int64_t classes=1):

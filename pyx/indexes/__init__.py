@@ -2,10 +2,12 @@
 
 Who includes whom (right includes left)::
 
-    lists.h <-+- ranks.h <-+- buckets.h <-- buckets       lists <-- lines <-- cells
-              |            +- calls.h <---- calls         ranks <-- buckets
-              +- lines.h <-- aims.h <-- cells.h <-- cells
-    encoding/keys.h <-- grid.h <-- aims.h, buckets.h      grid <-- cells, buckets
-    slices.h <-- slices, calls.h                          waiting.h <-- cells
+    postings.h <-+- csr_postings.h <-+- static_grid.h <-- static_grid
+                 |                   +- udf_scan.h <----- udf_scan
+                 +- cache_lines.h <-- grid_probes.h <-- live_grid.h <-- live_grid
+    encoding/keys.h <-- grid.h <-- grid_probes.h, static_grid.h
+    basic_windows.h <-- basic_windows, udf_scan.h
+    deferred.h, cache_lines, grid <-- live_grid
+    postings <-- cache_lines          csr_postings, grid <-- static_grid
     boxes.h <-- boxes
 """

@@ -95,7 +95,7 @@ cdef class ValueBoxes(Index):
     def nbytes(self):
         return self.room * <int64_t>sizeof(Run) + self.bytes
 
-    cdef int put(
+    cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
@@ -127,14 +127,14 @@ cdef class ValueBoxes(Index):
             run -= 1
         return 0
 
-    cdef void forget(self, int64_t horizon) noexcept:
+    cdef void expire(self, int64_t horizon) noexcept:
         """Drop the oldest runs while all their rows lie before ``horizon``."""
         cdef Boxes *all = &self.all
         while all.first < all.last and all.runs[all.first].latest < horizon:
             self._release(all.runs + all.first)
             all.first += 1
 
-    def sweep(self):
+    def compact(self):
         """Nothing is left to do: runs go as they expire."""
 
     cdef int _tidy(self) except -1 nogil:

@@ -2,9 +2,9 @@
 
 Who includes whom (right includes left)::
 
-    store <-- silence <-- feed <-- ingest <-- door
-    encoding/keys, encoding/records, base/output <-- feed
+    store <-- silence <-- stream_joiner <-- ingest <-- session_base
+    encoding/keys, encoding/varlen, base/output <-- stream_joiner
     arrow/tables, arrow/payload <-- ingest
     store, limited.h <-- limited <-- shedder <-- metered
-    door <-- metered
+    session_base <-- metered
 """

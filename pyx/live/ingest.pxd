@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from windjoin.pyx.live.feed cimport Feed
+from windjoin.pyx.live.stream_joiner cimport StreamJoiner
 from windjoin.pyx.base.output cimport Output
 from windjoin.pyx.arrow.payload cimport Gatherer, Pages
-from windjoin.pyx.live.store cimport Arrived, Clock, Counts, Verdict
+from windjoin.pyx.live.store cimport Arrived, Watermark, Counts, Verdict
 from windjoin.pyx.arrow.tables cimport ArrowArray, Borrowed, Wanted
 
 
@@ -24,32 +24,32 @@ cdef struct Seen:  # of the rows of one push: flags, or NULL
 
 
 cdef class Ingest:
-    cdef list feeds
+    cdef list joiners
     cdef int number
-    cdef Clock clock
+    cdef Watermark clock
     cdef Counts counts
     cdef list extents
     cdef object schema, table_type, batch_type
     cdef Wanted *wanted  # time, operands, keys, wide columns, tested columns
     cdef Test *tests
-    cdef int n_columns, n_keys, n_wides, n_tests, most_columns
+    cdef int n_columns, n_keys, n_varlen, n_tests, most_columns
     cdef object filters
     cdef Pages own
     cdef list pages
-    cdef object append, forget
+    cdef object append, expire
     cdef Gatherer gatherer
     cdef tuple names
     cdef object empty, tabled, results, told, reject
     cdef char *room
     cdef int64_t room_bytes
     cdef int n_wider, n_texts
-    cpdef object push(self, rows, turn, int64_t sequence)
+    cpdef object push(self, rows, session_lock, int64_t sequence)
     cdef bint _borrow(self, rows, Borrowed one) except -1
     cdef int _need(self, int64_t n, Seen *seen) except -1
     cdef bint _read(
-        self, Borrowed one, Seen *seen, Arrived *rows, list wides
+        self, Borrowed one, Seen *seen, Arrived *rows, list varlen
     ) except -1
-    cdef bint _wide(self, Borrowed one, Seen *seen, list wides) except -1
+    cdef bint _varlen(self, Borrowed one, Seen *seen, list varlen) except -1
     cdef const int64_t *_numbers(
         self, const ArrowArray *batch, const Wanted *as_, Seen *seen
     ) noexcept
@@ -60,6 +60,6 @@ cdef class Ingest:
     cdef int _set_aside(self, Seen *seen, const int64_t *time, int64_t watermark) except -1
     cdef int _encode(self, const ArrowArray *batch, Seen *seen, Arrived *rows) except -1
     cdef int _keep(self, rows, Borrowed one) except -1
-    cdef object _given(self, Feed feed, int64_t sequence)
+    cdef object _given(self, StreamJoiner joiner, int64_t sequence)
     cdef object _gathered(self, Output out, int64_t sequence)
     cdef int _let_go(self) except -1

@@ -5,5 +5,5 @@ from typing_extensions import disjoint_base
 @disjoint_base
 class Ingest:
     def __new__(cls, given: Any) -> Ingest: ...  # an ``Ingesting``
-    # a table, or what `Entrance.push` gives; None: it needs another way, and nothing was done
-    def push(self, rows: Any, turn: Any, sequence: int) -> Any: ...
+    # a table, or what `StreamInput.push` gives; None: it needs another way, and nothing was done
+    def push(self, rows: Any, session_lock: Any, sequence: int) -> Any: ...

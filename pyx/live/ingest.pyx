@@ -50,13 +50,13 @@ cdef class Ingest:
 
     def __cinit__(self, given):
         cdef int k, n
-        self.feeds, self.number = given.feeds, given.number
+        self.joiners, self.number = given.joiners, given.number
         self.clock, self.counts = given.clock, given.counts
         self.extents = given.extents
         self.schema, (self.table_type, self.batch_type) = given.schema, given.types
         self.n_columns, self.n_keys = given.n_columns, given.n_keys
-        self.n_wides, self.n_tests = given.n_wides, len(given.tests)
-        n = 1 + self.n_columns + self.n_keys + self.n_wides + self.n_tests
+        self.n_varlen, self.n_tests = given.n_varlen, len(given.tests)
+        n = 1 + self.n_columns + self.n_keys + self.n_varlen + self.n_tests
         self.most_columns = given.most_columns
         self.wanted = <Wanted *>calloc(n, sizeof(Wanted))
         self.tests = <Test *>calloc(self.n_tests + 1, sizeof(Test))
@@ -76,7 +76,7 @@ cdef class Ingest:
                 self.tests[k].whole = constant
         self.filters = given.filters
         self.own, self.pages = given.own, given.pages
-        self.append, self.forget = given.append, given.forget
+        self.append, self.expire = given.append, given.expire
         self.gatherer, self.names = given.gatherer, given.names
         self.empty, self.tabled, self.results = given.empty, given.tabled, given.results
         self.told, self.reject = given.told, given.reject
@@ -86,34 +86,34 @@ cdef class Ingest:
         free(self.tests)
         free(self.room)
 
-    cpdef object push(self, rows, turn, int64_t sequence):
+    cpdef object push(self, rows, session_lock, int64_t sequence):
         """Results of push number ``sequence``; None: it is for another way, nothing was done."""
         cdef Borrowed one = Borrowed.__new__(Borrowed)
-        cdef Feed feed = <Feed>self.feeds[self.number]
+        cdef StreamJoiner joiner = <StreamJoiner>self.joiners[self.number]
         cdef Arrived arrived
         cdef Seen seen
         cdef Verdict said
-        cdef list wides = []
+        cdef list varlen = []
         if not self._borrow(rows, one):
             return None
         self._need(one.batch.length, &seen)
-        feed.begin(&arrived)
-        if not self._read(one, &seen, &arrived, wides) or not self._test(&one.batch, &seen):
+        joiner.begin(&arrived)
+        if not self._read(one, &seen, &arrived, varlen) or not self._test(&one.batch, &seen):
             return None
         if self.filters is not None:
             self._ask_filters(rows, &seen)
         said = self._judge(&seen, arrived.time)
-        if wides and (seen.usable != NULL or not said.ordered):
+        if varlen and (seen.usable != NULL or not said.ordered):
             return None  # these are copied
-        turn.begin()
+        session_lock.begin()
         self._keep(rows, one)
         self._encode(&one.batch, &seen, &arrived)
         if seen.usable == NULL and said.ordered:
-            feed.take(&arrived, wides)
+            joiner.take(&arrived, varlen)
         else:
-            feed.take_some(&arrived, wides, seen.usable, said.ordered, said.newest)
+            joiner.take_some(&arrived, varlen, seen.usable, said.ordered, said.newest)
             self._count(rows, &seen, said.late)
-        found = self._given(feed, sequence)
+        found = self._given(joiner, sequence)
         self._let_go()
         return found
 
@@ -151,7 +151,7 @@ cdef class Ingest:
 
     # -- columns -----------------------------------------------------------------------------------
 
-    cdef bint _read(self, Borrowed one, Seen *seen, Arrived *rows, list wides) except -1:
+    cdef bint _read(self, Borrowed one, Seen *seen, Arrived *rows, list varlen) except -1:
         """Whether all columns are where they can be read, and no more; then they are there."""
         cdef const Wanted *as_ = self.wanted
         cdef const int64_t *values
@@ -182,15 +182,15 @@ cdef class Ingest:
                     _turned(seen.bad, seen.usable, seen.n)
             if as_[k].kind == cnp.NPY_FLOAT64 and any_nan_double(<const double *>values, seen.n):
                 leave_nan(_usable(seen), <const double *>values, seen.n)
-        return self._wide(one, seen, wides)
+        return self._varlen(one, seen, varlen)
 
-    cdef bint _wide(self, Borrowed one, Seen *seen, list wides) except -1:
+    cdef bint _varlen(self, Borrowed one, Seen *seen, list varlen) except -1:
         """The same of columns of sets and vectors."""
         cdef const Wanted *as_ = self.wanted + 1 + self.n_columns + self.n_keys
         cdef const ArrowArray *column
         cdef int64_t first
         cdef int k
-        for k in range(self.n_wides):
+        for k in range(self.n_varlen):
             column = one.batch.children[as_[k].number]
             first = column.offset + one.batch.offset
             if as_[k].form == LISTS:
@@ -199,7 +199,7 @@ cdef class Ingest:
                 read = one.vectors(column, first, seen.n, &as_[k])
             if read is None:
                 return False
-            wides.append(read)
+            varlen.append(read)
         return True
 
     cdef const int64_t *_numbers(
@@ -220,7 +220,7 @@ cdef class Ingest:
 
     cdef bint _test(self, const ArrowArray *batch, Seen *seen) except -1:
         """Only rows that pass the tests are usable."""
-        cdef const Wanted *as_ = self.wanted + 1 + self.n_columns + self.n_keys + self.n_wides
+        cdef const Wanted *as_ = self.wanted + 1 + self.n_columns + self.n_keys + self.n_varlen
         cdef const ArrowArray *column
         cdef const int64_t *values
         cdef const Test *test
@@ -292,7 +292,7 @@ cdef class Ingest:
 
     cdef int _encode(self, const ArrowArray *batch, Seen *seen, Arrived *rows) except -1:
         """Codes of keys that are texts, -1 where rows are not usable."""
-        cdef Feed feed = <Feed>self.feeds[self.number]
+        cdef StreamJoiner joiner = <StreamJoiner>self.joiners[self.number]
         cdef const Wanted *as_ = self.wanted + 1 + self.n_columns
         cdef const ArrowArray *column
         cdef const uint8_t *text
@@ -302,7 +302,7 @@ cdef class Ingest:
         for k in range(self.n_keys):
             if as_[k].form != TEXTS:
                 continue
-            column, space = batch.children[as_[k].number], <BytesSpace>feed.own.spaces[k]
+            column, space = batch.children[as_[k].number], <BytesSpace>joiner.own.spaces[k]
             first, text = column.offset + batch.offset, <const uint8_t *>column.buffers[2]
             rows.code[k] = seen.codes
             with nogil:
@@ -330,15 +330,15 @@ cdef class Ingest:
             self.append(rows)
         return 0
 
-    cdef object _given(self, Feed feed, int64_t sequence):
+    cdef object _given(self, StreamJoiner joiner, int64_t sequence):
         """What is given out of the results."""
-        if feed.give is not None:
-            return self.results(feed._found(), sequence)
+        if joiner.give is not None:
+            return self.results(joiner._found(), sequence)
         if self.names is not None:
-            return feed.out.finish_named(self.names)
+            return joiner.out.finish_named(self.names)
         if self.gatherer is not None:
-            return self._gathered(feed.out, sequence)
-        return self.results(feed.out.finish(), sequence)
+            return self._gathered(joiner.out, sequence)
+        return self.results(joiner.out.finish(), sequence)
 
     cdef object _gathered(self, Output out, int64_t sequence):
         """The table of the results that an output has."""
@@ -358,11 +358,11 @@ cdef class Ingest:
             free(self.room)
             self.room = NULL
             self.room_bytes = 0
-        if self.forget is not None:
-            self.forget()
+        if self.expire is not None:
+            self.expire()
             return 0
         for k in range(len(self.pages)):
-            (<Pages>self.pages[k]).forget((<Extent>self.extents[k]).head)
+            (<Pages>self.pages[k]).expire((<Extent>self.extents[k]).head)
         return 0
 
 

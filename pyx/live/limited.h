@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     const Conduct *conduct;
     Serve serve; /* of the index that is asked */
-    Aim aim;
+    Locate locate;
     void *index;
     int start;                /* stream of the start rows */
     const Column *start_time; /* of the start rows */
@@ -116,7 +116,7 @@ static inline void limits_narrow(Limits *all, const Probe *probe) {
         }
     }
     if (all->looks) limits_count_rows(all, probe);
-    if (all->aim) all->aim(all->index, probe->n, all->lo, all->hi);
+    if (all->locate) all->locate(all->index, probe->n, all->lo, all->hi);
 }
 
 static inline void limits_count_arrived(Limits *all, const Probe *probe) {

@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t
 
 from windjoin.pyx.base.column cimport ColumnView
-from windjoin.pyx.base.index cimport Aim, Column, Cursor, Index, Pairs, Probe, Serve
+from windjoin.pyx.base.index cimport Locate, Column, Cursor, Index, Pairs, Probe, Serve
 
 
 cdef extern from "limited.h" nogil:
@@ -12,7 +12,7 @@ cdef extern from "limited.h" nogil:
     ctypedef struct Limits:
         const Conduct *conduct
         Serve serve
-        Aim aim
+        Locate locate
         void *index
         int start
         const Column *start_time

@@ -37,11 +37,11 @@ cdef class Limited(Index):
         self.target = target
         self.serve = <Serve>limits_serve
         self.state = limits
-        self.binds = index.binds
+        self.fills_bound = index.fills_bound
         self.raised = index.raised
         self._alive = start_time, time, before, rows
         limits.conduct = &self.alone
-        limits.serve, limits.aim, limits.index = index.serve, index.aim, index.state
+        limits.serve, limits.locate, limits.index = index.serve, index.locate, index.state
         limits.start = start
         limits.start_time = &start_time.column
         limits.time = &time.column
@@ -99,8 +99,8 @@ cdef class Limited(Index):
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
         self.index.fetch(n, code)
 
-    cdef int reach(self, int64_t time) except -1 nogil:
-        return self.index.reach(time)
+    cdef int catch_up(self, int64_t time) except -1 nogil:
+        return self.index.catch_up(time)
 
     cdef Index waiter(self):
         return self.index

@@ -1,15 +1,15 @@
 """A door that tells the beat of a session how long its pushes take."""
 from libc.stdint cimport int64_t
 
-from windjoin.pyx.live.door cimport Door
+from windjoin.pyx.live.session_base cimport SessionBase
 from windjoin.pyx.live.shedder cimport Beat
 
 cdef extern from "clock.h" nogil:
     int64_t fine_nanoseconds()
 
 
-cdef class MeteredDoor(Door):
-    """A `Door` whose pushes are measured once it has a beat.
+cdef class MeteredDoor(SessionBase):
+    """A `SessionBase` whose pushes are measured once it has a beat.
 
     `tell` is called before a push, and may refuse it by an error; `attend` after one.
     """
@@ -20,12 +20,12 @@ cdef class MeteredDoor(Door):
         """Join new rows of a stream with all that is here; the results that they complete."""
         cdef Beat beat = self.beat
         if beat is None:
-            return Door.push(self, stream, rows)
+            return SessionBase.push(self, stream, rows)
         if beat.to_tell:
             self.tell()
         beat.begun_at = fine_nanoseconds()
         try:
-            return Door.push(self, stream, rows)
+            return SessionBase.push(self, stream, rows)
         finally:
             beat.joining += fine_nanoseconds() - beat.begun_at
             beat.begun_at = 0

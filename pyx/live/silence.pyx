@@ -3,7 +3,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 from libc.stdlib cimport free, malloc
 
 from windjoin.pyx.base.index cimport out_of_memory
-from windjoin.pyx.live.store cimport Clock
+from windjoin.pyx.live.store cimport Watermark
 
 
 cdef class Silence:
@@ -42,18 +42,18 @@ cdef class Silence:
         """
         cdef double now = self.now()
         cdef int64_t least = INT64_MAX
-        cdef Clock clock
+        cdef Watermark clock
         cdef bint moved = False
         cdef int s
         if stream >= 0:
             self.last[stream] = now
         for s in range(self.n):
             if now - self.last[s] < self.limit[s]:
-                least = min(least, (<Clock>self.clocks[s]).mark())
+                least = min(least, (<Watermark>self.clocks[s]).mark())
         if least == INT64_MIN or least == INT64_MAX:  # some have not begun, or all have ended
             return False
         for s in range(self.n):
-            clock = <Clock>self.clocks[s]
+            clock = <Watermark>self.clocks[s]
             if now - self.last[s] >= self.limit[s] and clock.mark() < least:
                 clock.promised = clock.silenced = least
                 moved = True
@@ -62,6 +62,6 @@ cdef class Silence:
     def silent(self, int stream):
         """Whether a stream that has not ended has been silent for too long, now."""
         cdef double now = self.now()
-        if (<Clock>self.clocks[stream]).mark() == INT64_MAX:
+        if (<Watermark>self.clocks[stream]).mark() == INT64_MAX:
             return False
         return now - self.last[stream] >= self.limit[stream]

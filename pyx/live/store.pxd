@@ -8,7 +8,7 @@ cdef enum Needs:  # of an index, to take rows
     KEYS
     COLUMNS
     OPERANDS
-    WIDE
+    VARLEN
 
 
 cdef struct Verdict:  # of a clock on rows
@@ -18,7 +18,7 @@ cdef struct Verdict:  # of a clock on rows
     bint ordered  # whether times never decrease, but for those of late rows
 
 
-cdef class Clock:
+cdef class Watermark:
     cdef public int64_t newest
     cdef public int64_t promised
     cdef public int64_t silenced
@@ -74,7 +74,7 @@ cdef class Store:
     cdef list columns
     cdef list codes
     cdef list spaces
-    cdef list wides
+    cdef list varlen
     cdef list takers
     cdef int n_columns, n_keys
     cdef int n_sorted  # columns that an index takes as sortable integers, at most
@@ -82,11 +82,11 @@ cdef class Store:
     cdef bint takes(self, Needs needs)
     cdef int need_room(self, int64_t n) except -1
     cdef int write(self, const Arrived *rows) except -1
-    cpdef int64_t forget(self, int64_t horizon) except -1
+    cpdef int64_t expire(self, int64_t horizon) except -1
     cdef int64_t drop_useless(self) except -1
     cdef int64_t _move_head(self) except -1
-    cpdef append(self, time, list columns, list codes, list records, numbers)
-    cdef int write_wide(self, int number, int64_t first, starts, lengths, content) except -1
+    cpdef append(self, time, list columns, list codes, list varlen_rows, numbers)
+    cdef int write_varlen(self, int number, int64_t first, starts, lengths, content) except -1
 
 
-cdef int64_t forget_others(list stores, list clocks, int but) except -1
+cdef int64_t expire_others(list stores, list clocks, int but) except -1

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 @disjoint_base
-class Clock:
+class Watermark:
     newest: int
     promised: int
     silenced: int
@@ -13,7 +13,7 @@ class Clock:
     def __init__(self, lateness: int = 0) -> None: ...
     @property
     def watermark(self) -> int: ...
-    def judge(
+    def split_late(
         self,
         times: NDArray[np.int64],  # const int64_t[::1]
         bad: NDArray[np.uint8] | None,  # const uint8_t[::1]
@@ -49,9 +49,9 @@ class Store:
         time: NDArray[np.int64],
         columns: list[Any],  # int64 or float64 arrays
         codes: list[NDArray[np.int32]],
-        records: list[Any],  # (starts, lengths, content)
+        varlen_rows: list[Any],  # (starts, lengths, content)
         numbers: NDArray[np.int64],
     ) -> None: ...
-    def forget(self, horizon: int) -> int: ...
+    def expire(self, horizon: int) -> int: ...
 
-def forget(stores: list[Store], clocks: list[Clock]) -> int: ...
+def expire(stores: list[Store], clocks: list[Watermark]) -> int: ...

@@ -14,11 +14,11 @@ cdef extern from "times.h" nogil:
 cnp.import_array()
 
 cdef dict NEEDS = {
-    "nothing": NOTHING, "keys": KEYS, "columns": COLUMNS, "operands": OPERANDS, "wide": WIDE,
+    "nothing": NOTHING, "keys": KEYS, "columns": COLUMNS, "operands": OPERANDS, "wide": VARLEN,
 }
 
 
-cdef class Clock:
+cdef class Watermark:
     """How far a stream has come.
 
     promised: no row before it will come; silenced: the same, the last time that it was promised
@@ -42,7 +42,7 @@ cdef class Clock:
             return self.promised
         return max(subtract_saturated(newest, self.lateness), self.promised)
 
-    def judge(self, const int64_t[::1] times, const uint8_t[::1] bad):
+    def split_late(self, const int64_t[::1] times, const uint8_t[::1] bad):
         """Which rows would come too late, going through them in order of arrival.
 
         bad: rows with no time, None if there are none
@@ -68,7 +68,7 @@ cdef class Clock:
     cdef Verdict judge_rows(
         self, int64_t n, const int64_t *time, const uint8_t *bad, uint8_t *late
     ) noexcept nogil:
-        """The same as `judge`, with flags of late rows in ``late``; ``bad`` may be NULL."""
+        """The same as `split_late`, with flags of late rows in ``late``; ``bad`` may be NULL."""
         cdef int64_t i, last = INT64_MIN, watermark = self.mark()
         cdef Verdict said = Verdict(self.newest, watermark, 0, True)
         for i in range(n):
@@ -160,9 +160,9 @@ cdef class Store:
         self.window = window.spec.window
         self.time, self.columns, self.codes, self.numbers = window.rings
         self.spaces = [spaces[space] for space in window.spec.spaces]
-        self.wides = [
+        self.varlen = [
             (spaces.get(wide.space), rings)
-            for wide, rings in zip(window.spec.wides, window.wide_rings, strict=True)
+            for wide, rings in zip(window.spec.varlen, window.wide_rings, strict=True)
         ]
         self.n_columns, self.n_keys = len(self.columns), len(self.codes)
         self.real = [ring.dtype.kind == "f" for ring in self.columns]
@@ -180,7 +180,7 @@ cdef class Store:
     cdef bint takes(self, Needs needs):
         """Whether a row is a time and one key, or one number, which one index takes alone."""
         cdef Taker taker
-        if self.n_keys + self.n_columns != 1 or len(self.takers) != 1 or self.wides:
+        if self.n_keys + self.n_columns != 1 or len(self.takers) != 1 or self.varlen:
             return False
         taker = <Taker>self.takers[0]
         return self.numbers is None and taker.needs == needs and taker.n == 1
@@ -207,7 +207,7 @@ cdef class Store:
         self.extent.tail = first + rows.n
         return 0
 
-    cpdef append(self, time, list columns, list codes, list records, numbers):
+    cpdef append(self, time, list columns, list codes, list varlen_rows, numbers):
         """The same for rows in contiguous arrays; records: (starts, lengths, content)."""
         cdef int64_t first = self.extent.tail, n = cnp.PyArray_DIM(time, 0)
         cdef int k
@@ -217,24 +217,24 @@ cdef class Store:
             (<Ring>self.columns[k]).write(first, n, <const char *>cnp.PyArray_DATA(columns[k]))
         for k in range(self.n_keys):
             (<Ring>self.codes[k]).write(first, n, <const char *>cnp.PyArray_DATA(codes[k]))
-        for k in range(len(records)):
-            starts, lengths, content = records[k]
-            self.write_wide(k, first, starts, lengths, content)
+        for k in range(len(varlen_rows)):
+            starts, lengths, content = varlen_rows[k]
+            self.write_varlen(k, first, starts, lengths, content)
         if self.numbers is not None:
             self.numbers.write(first, n, <const char *>cnp.PyArray_DATA(numbers))
         self.extent.tail = first + n
 
-    cdef int write_wide(self, int number, int64_t first, starts, lengths, content) except -1:
+    cdef int write_varlen(self, int number, int64_t first, starts, lengths, content) except -1:
         """Store starts and lengths of rows from ``first`` on, and what they point at."""
         cdef int64_t n = cnp.PyArray_DIM(starts, 0)
-        rings = self.wides[number][1]
+        rings = self.varlen[number][1]
         (<Ring>rings.start).write(first, n, <const char *>cnp.PyArray_DATA(starts))
         (<Ring>rings.length).write(first, n, <const char *>cnp.PyArray_DATA(lengths))
         if n:
             rings.hold(first + n, content)
         return 0
 
-    cpdef int64_t forget(self, int64_t horizon) except -1:
+    cpdef int64_t expire(self, int64_t horizon) except -1:
         """Forget rows with time < ``horizon``: heads move, rings stay as large as they are.
 
         How many rows that were.
@@ -263,14 +263,14 @@ cdef class Store:
         gone = head - self.extent.head
         self.counts.expired += gone
         self.extent.head = head
-        for _, rings in self.wides:
+        for _, rings in self.varlen:
             rings.expire(head)
         for taker in self.takers:
-            taker.index.forget(horizon)
+            taker.index.expire(horizon)
         return gone
 
 
-cdef int64_t forget_others(list stores, list clocks, int but) except -1:
+cdef int64_t expire_others(list stores, list clocks, int but) except -1:
     """Forget, in all streams but one (-1: in all), what no row to come can reach; how many rows.
 
     A row can still meet rows of other streams from the least of their watermarks on.
@@ -283,14 +283,14 @@ cdef int64_t forget_others(list stores, list clocks, int but) except -1:
         least = INT64_MAX
         for k in range(n):
             if k != s:
-                least = min(least, (<Clock>clocks[k]).mark())
+                least = min(least, (<Watermark>clocks[k]).mark())
         if least != INT64_MIN:
-            gone += (<Store>stores[s]).forget(
+            gone += (<Store>stores[s]).expire(
                 subtract_saturated(least, (<Store>stores[s]).window)
             )
     return gone
 
 
-def forget(list stores, list clocks):
+def expire(list stores, list clocks):
     """The same after clocks have been moved, in all streams."""
-    return forget_others(stores, clocks, -1)
+    return expire_others(stores, clocks, -1)

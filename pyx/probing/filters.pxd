@@ -2,7 +2,7 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from windjoin.pyx.base.index cimport Column, Keep, Pairs
-from windjoin.pyx.base.pulse cimport Pulse
+from windjoin.pyx.base.cancellation cimport Cancellation
 
 cdef enum:
     MOST_OPERANDS = 32  # of a function
@@ -57,7 +57,7 @@ cdef class Filters:
     cdef int n
     cdef int64_t raised  # not 0: a function or callback did, for a pair that was kept
     cdef Filter *filters
-    cdef Pulse pulse
+    cdef Cancellation cancellation
     cdef list _alive  # everything the C structs point at
     cdef int add(self, int stream, filter) except -1
     cdef int keep(

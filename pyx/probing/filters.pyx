@@ -38,8 +38,8 @@ cdef class Filters:
     One object for all: a hop is a C struct, which without the GIL leads to no object of its own.
     """
 
-    def __cinit__(self, Pulse pulse not None):
-        self.pulse = pulse
+    def __cinit__(self, Cancellation cancellation not None):
+        self.cancellation = cancellation
         self._alive = []
 
     def __dealloc__(self):
@@ -126,7 +126,7 @@ cdef class Filters:
                 few = min(<int64_t>CALLS_PER_LOOK, n - at)
                 self.raised |= one.function(few, n, operands + at, operands + at, mask + at)
                 at += few
-                self.pulse.look_up()
+                self.cancellation.look_up()
             keep_mask(mask, pairs)
         finally:
             free(operands)

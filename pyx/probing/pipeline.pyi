@@ -5,10 +5,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 from windjoin.pyx.base.column import ColumnView
-from windjoin.pyx.base.index import Asker, Index
+from windjoin.pyx.base.index import Index, Prober
 from windjoin.pyx.base.output import Output, Runner
 from windjoin.pyx.encoding.keys import KeySpace
-from windjoin.pyx.indexes.lists import KeyLists
+from windjoin.pyx.indexes.postings import KeyPostings
 
 @disjoint_base
 class Pipeline(Runner):
@@ -39,7 +39,7 @@ class Pipeline(Runner):
         spaces: Sequence[KeySpace] = (),  # one less than codes
         ranges: Sequence[tuple[int, tuple[Any, ...]]] = (),  # by value, 16 at most
         operands: Sequence[tuple[int, ColumnView]] = (),  # of a function, 32 at most
-        asker: Asker | None = None,
+        prober: Prober | None = None,
         filters: Sequence[tuple[Any, ...]] = (),
         before: bool = False,
         time: ColumnView | None = None,
@@ -56,5 +56,5 @@ class Pipeline(Runner):
         rows: Sequence[NDArray[np.int64]],  # const int64_t[::1], one per bound stream
         out: Output,
     ) -> None: ...
-    def run_lists(self, lists: KeyLists, out: Output) -> None: ...
+    def run_lists(self, lists: KeyPostings, out: Output) -> None: ...
     def measured(self) -> list[dict[str, Any]]: ...

@@ -14,13 +14,13 @@ from windjoin.pyx.probing.filters cimport (
     MOST_OPERANDS, Comparison, Filters, Partials, gather_operand, set_comparison, take_rows,
 )
 from windjoin.pyx.base.index cimport (
-    RELEASE_ABOVE, SLACK, Aim, Asker, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated,
+    RELEASE_ABOVE, SLACK, Locate, Prober, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated,
     out_of_memory,
 )
 from windjoin.pyx.encoding.keys cimport Entry, KeySpace, find_integer
-from windjoin.pyx.indexes.lists cimport KeyLists, List
+from windjoin.pyx.indexes.postings cimport KeyPostings, PostingList
 from windjoin.pyx.base.output cimport Output, Runner
-from windjoin.pyx.base.pulse cimport Pulse
+from windjoin.pyx.base.cancellation cimport Cancellation
 
 
 cdef extern from "pipeline.h" nogil:
@@ -45,25 +45,25 @@ cdef enum:
     MOST_CODES = 8
     MOST_CONDITIONS = 16
     ROWS_AT_HAND = 256  # their bounds stay in the nearest cache until they are asked for
-    ROWS_AIMED = 1024  # of an index that aims: each block begins with searches
+    ROWS_LOCATED = 1024  # of an index that locates: each block begins with searches
     MANY_PARTNERS = 16  # of rows that need one, on average; then it is looked after
     FEW_PARTNERS = 32  # of them whether there has been one
     LOOK_EVERY = 4096  # rows
 
-cdef struct Hop:
+cdef struct PipelineHop:
     int stream
     int64_t window
     Serve serve
-    Aim aim
-    bint binds
-    int64_t *asked_until  # those of an index that waits
-    const int64_t *waiting_from
+    Locate locate
+    bint fills_bound
+    int64_t *probed_until  # those of an index that defers
+    const int64_t *deferred_from
     void *index
     int64_t *raised  # of an index that calls a function
     int n_ranges
     int range_value[MOST_CONDITIONS]  # which value of the index it bounds
     Comparison range[MOST_CONDITIONS]
-    void *asker
+    void *prober
     int n_operands
     int operand_stream[MOST_OPERANDS]
     const Column *operand[MOST_OPERANDS]
@@ -112,11 +112,11 @@ cdef class Pipeline(Runner):
     cdef int64_t block
     cdef int64_t stride  # partial results of a block, with those that a hop found beyond its end
     cdef int n_hops
-    cdef Hop *hops
+    cdef PipelineHop *hops
     cdef Partials start
     cdef int32_t *start_codes  # of the first hop, where the start rows come key by key
     cdef bint codes_given
-    cdef list _askers
+    cdef list _probers
     cdef list _indexes  # of the hops
     cdef Index _first_index
     cdef list _alive  # everything the C structs point at
@@ -134,7 +134,7 @@ cdef class Pipeline(Runner):
     cdef readonly bint raised  # one of those has, for a pair that some condition let pass
     cdef public bint wary  # look at results although none has here: elsewhere one may have
     cdef public object on_raised  # called with results to look at, row numbers by stream
-    cdef Pulse pulse
+    cdef Cancellation cancellation
     cdef Output out
 
     def __cinit__(self, int stream, ColumnView time, int64_t window, int64_t block):
@@ -143,22 +143,22 @@ cdef class Pipeline(Runner):
         self.window = window
         self.block = block
         self.stride = block + SLACK
-        self.hops = <Hop *>_room(MOST_STREAMS, sizeof(Hop))
-        memset(self.hops, 0, MOST_STREAMS * sizeof(Hop))
+        self.hops = <PipelineHop *>_room(MOST_STREAMS, sizeof(PipelineHop))
+        memset(self.hops, 0, MOST_STREAMS * sizeof(PipelineHop))
         self.numbers = <Column *>_room(MOST_STREAMS, sizeof(Column))
         memset(self.numbers, 0, MOST_STREAMS * sizeof(Column))
         self.marks = <uint8_t **>_room(MOST_STREAMS, sizeof(void *))
         memset(self.marks, 0, MOST_STREAMS * sizeof(void *))
         self.only = -1
         memset(&self.start, 0, sizeof(Partials))
-        self._askers = []
+        self._probers = []
         self._alive = [time]
         self._indexes = []
         self._bound = [stream]
         self.n_bound = 1
         self._voids = {}
-        self.pulse = Pulse()
-        self.filters = Filters(self.pulse)
+        self.cancellation = Cancellation()
+        self.filters = Filters(self.cancellation)
         self.start_codes = <int32_t *>_room(block, 4)
         self.start.row[stream] = <int64_t *>_room(block, 8)
         self.start.latest = <int64_t *>_room(block, 8)
@@ -204,7 +204,7 @@ cdef class Pipeline(Runner):
 
     def add_hop(
         self, int stream, int64_t window, Index index,
-        codes=(), spaces=(), ranges=(), operands=(), asker=None, filters=(), bint before=False,
+        codes=(), spaces=(), ranges=(), operands=(), prober=None, filters=(), bint before=False,
         ColumnView time=None,
     ):
         """Probe ``index`` of a stream.
@@ -221,7 +221,7 @@ cdef class Pipeline(Runner):
             ("function", address, [(stream, ColumnView), ...]), ("pairs", bound stream, PairFilter)
             or ("callback", evaluate, streams)
         """
-        cdef Hop *hop = self.hops + self.n_hops
+        cdef PipelineHop *hop = self.hops + self.n_hops
         cdef int k
         cdef KeySpace space
         cdef Index waiter = index.waiter()
@@ -229,21 +229,21 @@ cdef class Pipeline(Runner):
         hop.stream = stream
         hop.window = window
         hop.serve = index.serve
-        hop.aim = index.aim
-        hop.binds = index.binds
+        hop.locate = index.locate
+        hop.fills_bound = index.fills_bound
         hop.index = index.state
         hop.raised = index.raised
-        if waiter.waits:
-            hop.asked_until = &waiter.asked_until
-            hop.waiting_from = &waiter.waiting_from
+        if waiter.defers:
+            hop.probed_until = &waiter.probed_until
+            hop.deferred_from = &waiter.deferred_from
         self._indexes.append(index)
         self._first_index = self._indexes[0]
-        self._alive.append((index, codes, spaces, ranges, operands, asker, time))
+        self._alive.append((index, codes, spaces, ranges, operands, prober, time))
         hop.before = before
         hop.time = &time.column if time is not None else NULL
-        if asker is not None:
-            hop.asker = (<Asker?>asker).asker
-            self._askers.append(asker)
+        if prober is not None:
+            hop.prober = (<Prober?>prober).prober
+            self._probers.append(prober)
         hop.n_codes = len(codes)
         for k in range(hop.n_codes):
             hop.code_stream[k] = codes[k][0]
@@ -277,31 +277,31 @@ cdef class Pipeline(Runner):
         hop.pairs.capacity = self.block
         hop.pairs.probe = <int32_t *>_room(self.block, 4)
         hop.pairs.row = <int64_t *>_room(self.block, 8)
-        self.direct = hop.binds and self.n_hops == 1 and self.n_bound == 1
+        self.direct = hop.fills_bound and self.n_hops == 1 and self.n_bound == 1
         if self.n_hops > 1:
             self._carry_on(self.hops + self.n_hops - 2)
 
     @property
     def on_pulse(self):
         """Called now and then with the start rows done so far; None: nobody wants to know."""
-        return self.pulse.on_pulse
+        return self.cancellation.on_pulse
 
     @on_pulse.setter
     def on_pulse(self, call):
-        self.pulse.on_pulse = call
+        self.cancellation.on_pulse = call
 
     @property
     def started(self):
         """Start rows done so far."""
-        return self.pulse.started
+        return self.cancellation.started
 
     @property
     def nbytes(self):
         """Bytes of the blocks of all hops, about."""
-        asking = sum(asker.nbytes for asker in self._askers)
+        asking = sum(prober.nbytes for prober in self._probers)
         return self.block * (28 + self.n_hops * (76 + 8 * self.n_hops)) + asking
 
-    cdef int _carry_on(self, Hop *hop) except -1:
+    cdef int _carry_on(self, PipelineHop *hop) except -1:
         """A hop that another one follows needs times, and room for longer partial results."""
         cdef int h
         hop.pairs.time = <int64_t *>_room(self.block, 8)
@@ -404,13 +404,13 @@ cdef class Pipeline(Runner):
             for h in range(self.n_hops)
         ]
 
-    def run_lists(self, KeyLists lists, Output out):
+    def run_lists(self, KeyPostings lists, Output out):
         """The same for all rows of an index on the start stream, key after key.
 
         The first hop must ask by the key of that index: its lists are read one after the other.
         """
         cdef int64_t code, at, taken
-        cdef List *entry
+        cdef PostingList *entry
         self.out = out
         self.start.n = 0
         with nogil:
@@ -427,7 +427,7 @@ cdef class Pipeline(Runner):
             self._hops_from_start()
 
     cdef void _take(
-        self, KeyLists lists, List *entry, int64_t at, int64_t n, int32_t code
+        self, KeyPostings lists, PostingList *entry, int64_t at, int64_t n, int32_t code
     ) noexcept nogil:
         """Append rows of one list to the block of start rows."""
         cdef int64_t place = self.start.n, k
@@ -450,20 +450,20 @@ cdef class Pipeline(Runner):
 
     cdef bint _only_asks(self) noexcept nogil:
         """Whether its one hop has nothing to do but ask an index that decides."""
-        cdef Hop *hop = self.hops
+        cdef PipelineHop *hop = self.hops
         return (
-            self.n_hops == 1 and self.n_bound == 1 and hop.binds
+            self.n_hops == 1 and self.n_bound == 1 and hop.fills_bound
             and hop.n_operands + hop.n_filters + hop.n_voids == 0
         )
 
     cdef bint runs_in_blocks(self) noexcept nogil:
-        return self._only_asks() and self.hops[0].aim == NULL
+        return self._only_asks() and self.hops[0].locate == NULL
 
     cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
         self._first_index.fetch(n, code)
 
     cdef bint takes_codes(self) noexcept nogil:
-        cdef Hop *hop = self.hops
+        cdef PipelineHop *hop = self.hops
         return (
             self._only_asks() and hop.n_codes == 1 and hop.n_ranges == 0 and not hop.before
         )
@@ -471,13 +471,13 @@ cdef class Pipeline(Runner):
     cdef int run_codes(
         self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil:
-        cdef Hop *hop = self.hops
+        cdef PipelineHop *hop = self.hops
         cdef int64_t *row = self.start.row[self.stream]
         cdef int64_t at = 0, most = min(<int64_t>ROWS_AT_HAND, self.block), few, i
         cdef Probe probe
         cdef Cursor cursor
-        if hop.aim != NULL:
-            most = min(<int64_t>ROWS_AIMED, self.block)
+        if hop.locate != NULL:
+            most = min(<int64_t>ROWS_LOCATED, self.block)
         if <void *>self.out != <void *>out:
             with gil:
                 self.out = out
@@ -490,18 +490,18 @@ cdef class Pipeline(Runner):
             times_windows(time + at, few, hop.window, self.window, hop.lo, hop.hi)
             for i in range(few):
                 row[i] = first + at + i
-            if hop.aim != NULL:
-                hop.aim(hop.index, few, hop.lo, hop.hi)
+            if hop.locate != NULL:
+                hop.locate(hop.index, few, hop.lo, hop.hi)
             probe.n = few
             probe.code = code + at
             memset(&cursor, 0, sizeof(Cursor))
             while self._serve_output(hop, &self.start, &probe, &cursor) == 0:
-                self.pulse.look_up()
+                self.cancellation.look_up()
             at += few
             hop.asked += few
-            self.pulse.started += few
-            if self.pulse.started % LOOK_EVERY < few:
-                self.pulse.look_up()
+            self.cancellation.started += few
+            if self.cancellation.started % LOOK_EVERY < few:
+                self.cancellation.look_up()
         return 0
 
     cdef int _run(self) except -1 nogil:
@@ -519,7 +519,7 @@ cdef class Pipeline(Runner):
         self._hop(0, &self.start)
         if self.calls:
             self.raised = self.raised or self._any_raised()
-        self.pulse.started += self.start.n
+        self.cancellation.started += self.start.n
         return 0
 
     cdef void _forget_raised(self) noexcept nogil:
@@ -561,24 +561,24 @@ cdef class Pipeline(Runner):
         return 0
 
     cdef int _hop(self, int number, Partials *block) except -1 nogil:
-        cdef Hop *hop = self.hops + number
+        cdef PipelineHop *hop = self.hops + number
         cdef Cursor cursor
         cdef Probe probe
         cdef int done = 0
         memset(&cursor, 0, sizeof(Cursor))
         self._ask(hop, block, &probe)
-        if hop.asked_until != NULL:
+        if hop.probed_until != NULL:
             self._reach(number, block.n)
         while done == 0:
             if number + 1 == self.n_hops and hop.n_filters == 0 and hop.n_voids == 0:
                 done = self._serve_output(hop, block, &probe, &cursor)
             else:
                 done = self._serve_block(number, block, &probe, &cursor)
-            self.pulse.look_up()
+            self.cancellation.look_up()
         return 0
 
     cdef int _serve_output(
-        self, Hop *hop, Partials *block, Probe *probe, Cursor *cursor
+        self, PipelineHop *hop, Partials *block, Probe *probe, Cursor *cursor
     ) except -1 nogil:
         """Of a last hop whose index decides: candidates are results, written where they stay."""
         cdef Pairs pairs = hop.pairs
@@ -604,12 +604,12 @@ cdef class Pipeline(Runner):
         return done
 
     cdef int _serve_marks(
-        self, Hop *hop, Partials *block, Probe *probe, Cursor *cursor
+        self, PipelineHop *hop, Partials *block, Probe *probe, Cursor *cursor
     ) except -1 nogil:
         """The same where only rows that are in a result are wanted."""
         cdef Pairs pairs = hop.pairs
         cdef int done
-        cdef bint stops = hop.n_codes and hop.asker == NULL and block.row[self.only] != NULL
+        cdef bint stops = hop.n_codes and hop.prober == NULL and block.row[self.only] != NULL
         pairs.n = 0
         if self.direct and self.only == self.stream:
             pairs.bound = self.members
@@ -633,7 +633,7 @@ cdef class Pipeline(Runner):
                 done = cursor.probe == probe.n
         return done
 
-    cdef void _mark_only(self, Hop *hop, Partials *block, Pairs *pairs) noexcept nogil:
+    cdef void _mark_only(self, PipelineHop *hop, Partials *block, Pairs *pairs) noexcept nogil:
         """Mark the rows of one stream that new results have."""
         cdef uint8_t *marks = self.marks[self.only]
         cdef const int64_t *row = block.row[self.only]
@@ -644,7 +644,7 @@ cdef class Pipeline(Runner):
             for i in range(pairs.n):
                 marks[row[pairs.probe[i]]] = 1
 
-    cdef void _drop_marked(self, Hop *hop, Partials *block, Pairs *pairs) noexcept nogil:
+    cdef void _drop_marked(self, PipelineHop *hop, Partials *block, Pairs *pairs) noexcept nogil:
         """Candidates of rows that have been in a result say nothing new."""
         cdef const uint8_t *marks = self.marks[self.only]
         cdef const int64_t *row = block.row[self.only]
@@ -663,7 +663,7 @@ cdef class Pipeline(Runner):
         self, int number, Partials *block, Probe *probe, Cursor *cursor
     ) except -1 nogil:
         """Of any other hop: candidates are filtered, then carried on or emitted."""
-        cdef Hop *hop = self.hops + number
+        cdef PipelineHop *hop = self.hops + number
         cdef int done
         hop.pairs.n = 0
         done = hop.serve(hop.index, probe, cursor, &hop.pairs)
@@ -696,7 +696,7 @@ cdef class Pipeline(Runner):
             self._hop(number + 1, &hop.found)
         return done
 
-    cdef void _ask(self, Hop *hop, Partials *block, Probe *probe) noexcept nogil:
+    cdef void _ask(self, PipelineHop *hop, Partials *block, Probe *probe) noexcept nogil:
         cdef int part
         cdef int64_t i
         hop.asked += block.n
@@ -726,8 +726,8 @@ cdef class Pipeline(Runner):
                 hop.operand[part], block.row[hop.operand_stream[part]], NULL, block.n,
                 hop.from_ + part * self.stride,
             )
-        if hop.aim != NULL:
-            hop.aim(hop.index, block.n, hop.lo, hop.hi)
+        if hop.locate != NULL:
+            hop.locate(hop.index, block.n, hop.lo, hop.hi)
         probe.n = block.n
         probe.lo = hop.lo
         probe.hi = hop.hi
@@ -736,16 +736,16 @@ cdef class Pipeline(Runner):
         probe.to = hop.to
         probe.stride = self.stride
         probe.row = block.row
-        probe.asker = hop.asker
+        probe.prober = hop.prober
 
     cdef int _reach(self, int number, int64_t n) except -1 nogil:
         """An index takes the rows that have been waiting for this."""
-        cdef Hop *hop = self.hops + number
-        cdef int64_t last = hop.asked_until[0], i
+        cdef PipelineHop *hop = self.hops + number
+        cdef int64_t last = hop.probed_until[0], i
         for i in range(n):
             last = max(last, hop.hi[i])
-        hop.asked_until[0] = last
-        if last >= hop.waiting_from[0]:
+        hop.probed_until[0] = last
+        if last >= hop.deferred_from[0]:
             with gil:
                 self._let_in(number, last)
         return 0
@@ -753,9 +753,9 @@ cdef class Pipeline(Runner):
     cdef int _let_in(self, int number, int64_t last) except -1:
         cdef Index index = self._indexes[number]
         if self.start.n <= RELEASE_ABOVE:
-            return index.reach(last)
+            return index.catch_up(last)
         with nogil:
-            return index.reach(last)
+            return index.catch_up(last)
 
     cdef void _emit_bound(self, Partials *block, Pairs *pairs) noexcept nogil:
         """The members of new results that were bound before the last hop."""
@@ -776,7 +776,7 @@ cdef class Pipeline(Runner):
         self.out.used += n
 
     cdef void _extend(self, int number, Partials *block) noexcept nogil:
-        cdef Hop *hop = self.hops + number
+        cdef PipelineHop *hop = self.hops + number
         cdef int s
         extend(block, &hop.pairs, hop.window, &hop.found)
         for s in range(MOST_STREAMS):
@@ -793,7 +793,7 @@ cdef void _free_partials(Partials *partials) noexcept nogil:
     free(partials.deadline)
 
 
-cdef void _free_hop(Hop *hop) noexcept nogil:
+cdef void _free_hop(PipelineHop *hop) noexcept nogil:
     _free_partials(&hop.found)
     free(hop.lo)
     free(hop.hi)

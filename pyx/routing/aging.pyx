@@ -41,7 +41,7 @@ cdef class AgingRows:
             self._grow(2 * self.n)
         return True
 
-    def forget(self, int64_t horizon):
+    def expire(self, int64_t horizon):
         """Drop what is before it."""
         cdef Py_ssize_t i, kept = 0
         for i in range(self.n):

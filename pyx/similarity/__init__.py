@@ -1,15 +1,15 @@
-"""Rows that are sets, vectors or images: exact measures, and blocks of rows that answer together.
+"""Rows that are sets, vectors or images: exact measures, and blocks of rows probed together.
 
 Who includes whom (right includes left)::
 
-    measures.h <-+- quick.h                      measures <-- scores, blocks
+    measures.h <-+- distances.h                  measures <-- scores, blocks
                  +- scores.h <-- scores          blocks <-- bitmaps, tiles, segments
-                 +- means.h                      indexes/lists <-- items
-                 +- coarse.h <-- tile.h (tile.inc)
-    blocks.h, quick.h <-- answers.h <-- few.h <-- groups.h <-- open.h
+                 +- means.h                      indexes/postings <-- items
+                 +- quantized.h <-- tile.h (tile.inc)
+    blocks.h, distances.h <-- match_sets.h <-- match_lists.h <-- probe_groups.h <-- undecided.h
     blocks.h <-- counting.h (count.inc) <-- hits.h
-    groups.h, hits.h <-- asking.h <-- bitmaps.h <-- bitmaps
-    groups.h, means.h <-- segments.h <-- segments
-    coarse.h, open.h, tile.h <-- tiles.h <-- tiles
-    groups.h, indexes/lists.h <-- items.h <-- items
+    probe_groups.h, hits.h <-- set_probes.h <-- bitmaps.h <-- bitmaps
+    probe_groups.h, means.h <-- segments.h <-- segments
+    quantized.h, undecided.h, tile.h <-- tiles.h <-- tiles
+    probe_groups.h, indexes/postings.h <-- items.h <-- items
 """

@@ -6,7 +6,7 @@
  */
 #ifndef WINDJOIN_BITMAPS_H
 #define WINDJOIN_BITMAPS_H
-#include "asking.h"
+#include "set_probes.h"
 
 typedef struct {
     Lanes *lanes;
@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     Blocks blocks;
     int weighted;
-    Asked *asked;
+    SetProbes *asked;
 } Bitmaps;
 
 static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
@@ -27,13 +27,13 @@ static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
 
 /* The lanes of all asking rows, and runs of those that ask for as many of as many; 0: no memory. */
 static inline int find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes) {
-    Asked *q = all->asked;
+    SetProbes *q = all->asked;
     Run *last = NULL;
     if (!room_for_lanes(q)) return 0;
     q->lanes = lanes;
     q->used = q->n_runs = 0;
     for (int64_t i = 0; i < q->n; i++) {
-        const int32_t *codes = codes_of(all, components(&m->asking, q->row[i].row));
+        const int32_t *codes = codes_of(all, components(&m->probing, q->row[i].row));
         Run run = row_lanes(q, lanes, codes, q->row + i, (int)lanes->sharing);
         if (!last || last->n == MOST_COUNTED || last->m != run.m || last->k != run.k || last->whole != run.whole) {
             last = q->run + q->n_runs++;
@@ -77,7 +77,7 @@ static inline int keep_in_time(const Block *block, int ascending, int64_t lo, in
 }
 
 /* Drop the rows whose sets have too few or too many items to pass; whether any is left. */
-static inline int keep_passing_sizes(const Measure *m, const Block *block, const Asking *a, Bits *bits) {
+static inline int keep_passing_sizes(const Measure *m, const Block *block, const SetProbe *a, Bits *bits) {
     const Column *length = m->target.length;
     uint64_t any = 0;
     for (int w = 0; w < WORDS; w++) {
@@ -92,17 +92,17 @@ static inline int keep_passing_sizes(const Measure *m, const Block *block, const
 }
 
 /* Rows of block b that a run of asking rows finds, in q->bits; one bit for each that finds any. */
-static inline uint64_t count_run(Bitmaps *all, const Part *p, int64_t b, const Run *run) {
+static inline uint64_t count_run(Bitmaps *all, const MeasureMatches *p, int64_t b, const Run *run) {
     const Block *block = all->blocks.block[b];
     const SetContent *content = all->blocks.content[b];
-    Asked *q = all->asked;
+    SetProbes *q = all->asked;
     int inside = block_within(block, q->lo, q->hi);
     int clear = content->exact && run->whole && count_decides(&p->measure);
     uint64_t any = count_lanes(content->lane, q->lane + run->at, run->m, run->n, run->k, q->bits);
     if (inside && clear) return any;
     for (uint64_t left = any; left; left &= left - 1) {
         int64_t i = __builtin_ctzll(left);
-        const Asking *a = q->row + run->first + i;
+        const SetProbe *a = q->row + run->first + i;
         int fits = b >= a->first_block && b < a->stop_block;
         if (fits && !inside) fits = keep_in_time(block, (int)content->ascending, a->lo, a->hi, q->bits + i);
         if (fits && !clear && (a->least > 1 || a->most < MOST_ITEMS))
@@ -118,15 +118,15 @@ static inline uint64_t count_run(Bitmaps *all, const Part *p, int64_t b, const R
 }
 
 /* Compute answers that are kept; 0: no memory. */
-static int bitmaps_fill(void *index, Part *p) {
+static int bitmaps_fill(void *index, MeasureMatches *p) {
     Bitmaps *all = index;
-    Asked *q = all->asked;
-    for (int64_t from = p->filled; from < p->n_answers; from += TOGETHER) {
-        int64_t n = p->n_answers - from < TOGETHER ? p->n_answers - from : TOGETHER;
+    SetProbes *q = all->asked;
+    for (int64_t from = p->filled; from < p->n_match_sets; from += TOGETHER) {
+        int64_t n = p->n_match_sets - from < TOGETHER ? p->n_match_sets - from : TOGETHER;
         for (int64_t i = 0; i < n; i++) {
-            const Answer *a = p->answers + from + i;
-            int64_t items = components(&p->measure.asking, a->row).n, stop = a->first_block + a->n_blocks;
-            q->given[i] = (Asking){a->row, a->lo, a->hi, a->first_block, stop, items, 0, 0, 0, from + i};
+            const MatchSet *a = p->match_sets + from + i;
+            int64_t items = components(&p->measure.probing, a->row).n, stop = a->first_block + a->n_blocks;
+            q->given[i] = (SetProbe){a->row, a->lo, a->hi, a->first_block, stop, items, 0, 0, 0, from + i};
         }
         put_in_order(q, &p->measure, n);
         for (int64_t b = q->first_block; b < q->stop_block; b++) {
@@ -135,8 +135,8 @@ static int bitmaps_fill(void *index, Part *p) {
                 uint64_t any = count_run(all, p, b, q->run + r);
                 for (; any; any &= any - 1) {
                     int64_t i = __builtin_ctzll(any);
-                    const Answer *a = p->answers + q->row[q->run[r].first + i].answer;
-                    *answer_store(p, a, b) = q->bits[i];
+                    const MatchSet *a = p->match_sets + q->row[q->run[r].first + i].match_set;
+                    *match_set_store(p, a, b) = q->bits[i];
                 }
             }
         }
@@ -145,13 +145,13 @@ static int bitmaps_fill(void *index, Part *p) {
 }
 
 /* Take probes from `from` on as rows that ask; the one after the last. */
-static inline int64_t ask_next(Bitmaps *all, const Part *p, const Probe *probe, int64_t from) {
-    Asked *q = all->asked;
+static inline int64_t ask_next(Bitmaps *all, const MeasureMatches *p, const Probe *probe, int64_t from) {
+    SetProbes *q = all->asked;
     int64_t n = probe->n - from < all->blocks.together ? probe->n - from : all->blocks.together;
     for (int64_t i = 0; i < n; i++) {
-        Asking a = {probe->row[p->stream][from + i], probe->lo[from + i], probe->hi[from + i], 0, 0, 0, 0, 0, 0, 0};
+        SetProbe a = {probe->row[p->stream][from + i], probe->lo[from + i], probe->hi[from + i], 0, 0, 0, 0, 0, 0, 0};
         a.first_block = blocks_between(&all->blocks, a.lo, a.hi, &a.stop_block);
-        a.items = components(&p->measure.asking, a.row).n;
+        a.items = components(&p->measure.probing, a.row).n;
         q->given[i] = a;
     }
     put_in_order(q, &p->measure, n);
@@ -161,8 +161,8 @@ static inline int64_t ask_next(Bitmaps *all, const Part *p, const Probe *probe, 
 }
 
 /* Serve rows that ask once, for one measure: what they find is written at once. */
-static inline int serve_once(Bitmaps *all, const Part *p, const Probe *probe, Cursor *cursor, Pairs *out) {
-    Asked *q = all->asked;
+static inline int serve_once(Bitmaps *all, const MeasureMatches *p, const Probe *probe, Cursor *cursor, Pairs *out) {
+    SetProbes *q = all->asked;
     if (!cursor->stop) {
         q->n_runs = q->next = q->block = q->stop_block = 0;
         q->hits.any = 0;
@@ -187,12 +187,12 @@ static inline int serve_once(Bitmaps *all, const Part *p, const Probe *probe, Cu
 
 static int bitmaps_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {
     Bitmaps *all = index;
-    Group *g = probe->asker;
+    ProbeGroup *g = probe->prober;
     if (g->n_parts == 1 && out->bound) return serve_once(all, g->part, probe, cursor, out);
     return serve_groups(&all->blocks, probe, cursor, out, bitmaps_fill, all);
 }
 
-static inline void bitmaps_put(Bitmaps *all, Components row, int64_t time, int64_t number) {
+static inline void bitmaps_insert(Bitmaps *all, Components row, int64_t time, int64_t number) {
     Block *block = all->blocks.block[all->blocks.last - 1];
     SetContent *content = all->blocks.content[all->blocks.last - 1];
     const int32_t *codes = codes_of(all, row);

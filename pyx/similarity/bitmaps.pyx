@@ -22,7 +22,7 @@ cdef extern from "bitmaps.h" nogil:
         int64_t n_codes
         int64_t sharing
         int16_t *own
-    ctypedef struct Asked:
+    ctypedef struct SetProbes:
         uint32_t *lane
         int64_t room
         Bits *bits
@@ -34,11 +34,11 @@ cdef extern from "bitmaps.h" nogil:
     ctypedef struct Bitmaps:
         Blocks blocks
         int weighted
-        Asked *asked
+        SetProbes *asked
     int64_t n_lanes(const Lanes *l)
     const int32_t *codes_of(const Bitmaps *b, Components row)
     int bitmaps_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
-    void bitmaps_put(Bitmaps *b, Components row, int64_t time, int64_t number)
+    void bitmaps_insert(Bitmaps *b, Components row, int64_t time, int64_t number)
     void *aligned_alloc(size_t alignment, size_t size)
 
 
@@ -69,11 +69,11 @@ cdef class SetBitmaps(BlockIndex):
     def __cinit__(self, bint weighted):
         memset(&self.all, 0, sizeof(Bitmaps))
         self.all.weighted = weighted
-        self.all.asked = <Asked *>aligned_alloc(64, sizeof(Asked))
+        self.all.asked = <SetProbes *>aligned_alloc(64, sizeof(SetProbes))
         if self.all.asked == NULL:
             out_of_memory(b"rows that ask", TOGETHER)
         memset(self.all.asked, 0, <char *>self.all.asked.bits - <char *>self.all.asked)
-        self.answer_by(bitmaps_serve, &self.all, &self.all.blocks, TOGETHER)
+        self.match_set_by(bitmaps_serve, &self.all, &self.all.blocks, TOGETHER)
         self._keep(np.zeros(64, np.int32))
         self.popular = np.zeros(0, np.int64)
 
@@ -87,16 +87,16 @@ cdef class SetBitmaps(BlockIndex):
         free(self.all.asked)
 
     @staticmethod
-    def load(bint weighted, records, const int64_t[::1] times, int64_t first=0):
+    def load(bint weighted, varlen_rows, const int64_t[::1] times, int64_t first=0):
         """Index of rows first, first + 1, ... in time order."""
         self = SetBitmaps(weighted)
-        start, length = records
-        self.insert((length, [start]), times, np.arange(first, first + len(times)))
+        start, length = varlen_rows
+        self.insert_arrays((length, [start]), times, np.arange(first, first + len(times)))
         return self
 
     @property
     def nbytes(self):
-        own = sizeof(Asked) + 4 * self.all.asked.room + self.counts.nbytes + self.popular.nbytes
+        own = sizeof(SetProbes) + 4 * self.all.asked.room + self.counts.nbytes + self.popular.nbytes
         return self.held + 16 * self.blocks.room + own
 
     @property
@@ -129,7 +129,7 @@ cdef class SetBitmaps(BlockIndex):
         others = f"; the others share {self.lanes.n_shared}" if sharing else ""
         return f"{number} items own a bitmap, {share:.0%} of all items seen lately{others}"
 
-    cdef int put(
+    cdef int insert(
         self, int64_t n, const int32_t *length, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
@@ -146,7 +146,7 @@ cdef class SetBitmaps(BlockIndex):
             if all.first == all.last or all.block[all.last - 1].n == 512:
                 if self._must_look():
                     with gil:
-                        self._look()
+                        self._choose_popular()
                 self.add_block()
                 self.since += 1
             stop = min(i + 512 - all.block[all.last - 1].n, n)
@@ -166,7 +166,7 @@ cdef class SetBitmaps(BlockIndex):
             components.n = length[i]
             if all.last - all.first > 1 and time[i] < all.block[all.last - 2].latest:
                 all.ordered = False
-            bitmaps_put(&self.all, components, time[i], row[i])
+            bitmaps_insert(&self.all, components, time[i], row[i])
 
     cdef int _count(
         self, const int32_t *length, const int64_t *start, int64_t i, int64_t stop
@@ -212,7 +212,7 @@ cdef class SetBitmaps(BlockIndex):
         self.since = 0
         return 0
 
-    cdef int _look(self) except -1:
+    cdef int _choose_popular(self) except -1:
         """Now and then, learn which items are popular, if other own lanes were used much more."""
         cdef bint learn = self._outgrown() or (self.lanes.sharing and self.codes <= ALL_OWN)
         if not learn and self.codes > ALL_OWN:

@@ -143,7 +143,7 @@ TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, i
         0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
         22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
         44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
-    const __m512i places = _mm512_load_si512(place), asking = _mm512_set1_epi64(bound);
+    const __m512i places = _mm512_load_si512(place), probing = _mm512_set1_epi64(bound);
     const __m256i number = _mm256_set1_epi32(probe);
     int64_t n = out->n;
     const __m512i all = _mm512_load_si512(bits);
@@ -155,7 +155,7 @@ TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, i
         __m256i rows = _mm256_cvtepu8_epi64(_mm512_castsi512_si128(found));
         /* most words have few bits: half a vector each, and the rest if there is one */
         _mm256_storeu_si256((__m256i *)(out->row + n), _mm256_add_epi64(rows, _mm256_set1_epi64x(base)));
-        if (out->bound) _mm256_storeu_si256((__m256i *)(out->bound + n), _mm512_castsi512_si256(asking));
+        if (out->bound) _mm256_storeu_si256((__m256i *)(out->bound + n), _mm512_castsi512_si256(probing));
         else _mm_storeu_si128((__m128i *)(out->probe + n), _mm256_castsi256_si128(number));
         if (count > 4) {
             uint8_t at[72];
@@ -164,7 +164,7 @@ TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, i
                 __m512i more = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(at + k)));
                 more = _mm512_add_epi64(more, _mm512_set1_epi64(base));
                 _mm512_storeu_si512(out->row + n + k, more);
-                if (out->bound) _mm512_storeu_si512(out->bound + n + k, asking);
+                if (out->bound) _mm512_storeu_si512(out->bound + n + k, probing);
                 else _mm256_storeu_si256((__m256i *)(out->probe + n + k), number);
             }
         }

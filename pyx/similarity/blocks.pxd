@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from windjoin.pyx.base.index cimport Asker, Column, Cursor, Index, Pairs, Probe, Serve
-from windjoin.pyx.similarity.measures cimport Components, Measure, Wide
+from windjoin.pyx.base.index cimport Prober, Column, Cursor, Index, Pairs, Probe, Serve
+from windjoin.pyx.similarity.measures cimport Components, Measure, VarlenView
 
 
 cdef extern from "blocks.h" nogil:
@@ -28,18 +28,18 @@ cdef extern from "blocks.h" nogil:
     void block_add(Block *block, int64_t time, int64_t row)
 
 
-cdef extern from "groups.h" nogil:
-    const int MOST_PARTS, MOST_ANSWERS, ANSWER_SLOTS
-    ctypedef struct Answer:
+cdef extern from "probe_groups.h" nogil:
+    const int MOST_PARTS, MOST_MATCH_SETS, MATCH_SET_SLOTS
+    ctypedef struct MatchSet:
         pass
-    ctypedef struct Part:
+    ctypedef struct MeasureMatches:
         Measure measure
         int stream
         const Column *time
         int64_t own_window
         int64_t target_window
         int64_t room
-        Answer *answers
+        MatchSet *match_sets
         Bits *bits
         uint64_t *some
         int32_t *slot
@@ -48,21 +48,23 @@ cdef extern from "groups.h" nogil:
     ctypedef struct Others:
         int64_t room
         uint64_t *word
-    ctypedef struct Group:
+    ctypedef struct ProbeGroup:
         int64_t n_parts
         Others *others
-        Part part[4]
+        MeasureMatches part[4]
 
 
-cdef class GroupAsker(Asker):
-    cdef Group *group
+cdef class GroupProber(Prober):
+    cdef ProbeGroup *group
     cdef object _alive
 
 
 cdef class BlockIndex(Index):
     cdef Blocks *blocks
     cdef int64_t held
-    cdef void answer_by(self, Serve serve, void *state, Blocks *blocks, int64_t together) noexcept
+    cdef void match_set_by(
+        self, Serve serve, void *state, Blocks *blocks, int64_t together
+    ) noexcept
     cdef Block *room_for_one(self) except NULL nogil
     cdef int add_block(self) except -1 nogil
     cdef void *new_content(self) except NULL nogil

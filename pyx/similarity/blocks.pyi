@@ -3,10 +3,10 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 from windjoin.pyx.base.column import ColumnView
-from windjoin.pyx.base.index import Asker, Index
+from windjoin.pyx.base.index import Index, Prober
 
 @disjoint_base
-class GroupAsker(Asker):
+class GroupProber(Prober):
     def __init__(
         self,
         # at most 4 of (stream that asks, its times, its window, the target's window,
@@ -18,7 +18,7 @@ class GroupAsker(Asker):
 class BlockIndex(Index):
     @property
     def nbytes(self) -> int: ...
-    def sweep(self) -> bytes: ...
+    def compact(self) -> bytes: ...
 
 @disjoint_base
 class RowIndex(BlockIndex): ...

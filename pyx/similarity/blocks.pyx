@@ -9,7 +9,7 @@ from libc.string cimport memmove, memset
 import numpy as np
 
 from windjoin.pyx.base.column cimport ColumnView
-from windjoin.pyx.base.index cimport Asker, Index, Serve, out_of_memory
+from windjoin.pyx.base.index cimport Prober, Index, Serve, out_of_memory
 from windjoin.pyx.similarity.measures cimport set_measure
 
 
@@ -17,7 +17,7 @@ cdef extern from "<stdlib.h>" nogil:
     void *aligned_alloc(size_t alignment, size_t size)
 
 
-cdef class GroupAsker(Asker):
+cdef class GroupProber(Prober):
     """The measures that a hop asks one index for, and room for the answers.
 
     parts: for each measure (stream that asks, its times, its window, the target's window,
@@ -25,13 +25,13 @@ cdef class GroupAsker(Asker):
     """
 
     def __cinit__(self):
-        self.group = <Group *>calloc(1, sizeof(Group))
+        self.group = <ProbeGroup *>calloc(1, sizeof(ProbeGroup))
         if self.group == NULL:
             out_of_memory(b"a group of probes", 1)
-        self.asker = self.group
+        self.prober = self.group
 
     def __init__(self, parts):
-        cdef Part *part
+        cdef MeasureMatches *part
         self._alive = parts
         for stream, time, own_window, target_window, asked in parts[:MOST_PARTS]:
             part = self.group.part + self.group.n_parts
@@ -40,24 +40,24 @@ cdef class GroupAsker(Asker):
             part.time = &(<ColumnView?>time).column
             part.own_window = own_window
             part.target_window = target_window
-            part.answers = <Answer *>malloc(MOST_ANSWERS * sizeof(Answer))
-            part.slot = <int32_t *>calloc(ANSWER_SLOTS, sizeof(int32_t))
-            if part.answers == NULL or part.slot == NULL:
-                out_of_memory(b"answers", MOST_ANSWERS)
+            part.match_sets = <MatchSet *>malloc(MOST_MATCH_SETS * sizeof(MatchSet))
+            part.slot = <int32_t *>calloc(MATCH_SET_SLOTS, sizeof(int32_t))
+            if part.match_sets == NULL or part.slot == NULL:
+                out_of_memory(b"match_sets", MOST_MATCH_SETS)
             set_measure(&part.measure, asked[0], asked[1], asked[2])
         if self.group.n_parts > 1:
             self.group.others = <Others *>calloc(1, sizeof(Others))
             if self.group.others == NULL:
-                out_of_memory(b"answers", 1)
+                out_of_memory(b"match_sets", 1)
 
     @property
     def nbytes(self):
-        cdef Part *part
-        cdef int64_t total = sizeof(Group)
+        cdef MeasureMatches *part
+        cdef int64_t total = sizeof(ProbeGroup)
         cdef int k
         for k in range(self.group.n_parts):
             part = self.group.part + k
-            total += MOST_ANSWERS * sizeof(Answer) + ANSWER_SLOTS * sizeof(int32_t)
+            total += MOST_MATCH_SETS * sizeof(MatchSet) + MATCH_SET_SLOTS * sizeof(int32_t)
             total += part.room * sizeof(Bits) + part.list_room * sizeof(int32_t)
         if self.group.others != NULL:
             total += self.group.others.room * sizeof(Bits)
@@ -67,7 +67,7 @@ cdef class GroupAsker(Asker):
         cdef int k
         if self.group != NULL:
             for k in range(self.group.n_parts):
-                free(self.group.part[k].answers)
+                free(self.group.part[k].match_sets)
                 free(self.group.part[k].bits)
                 free(self.group.part[k].some)
                 free(self.group.part[k].slot)
@@ -79,7 +79,7 @@ cdef class GroupAsker(Asker):
 
 
 cdef class BlockIndex(Index):
-    """Blocks in order of arrival; a subclass calls `answer_by` and knows their content."""
+    """Blocks in order of arrival; a subclass calls `match_set_by` and knows their content."""
 
     def __dealloc__(self):
         cdef int64_t b
@@ -94,7 +94,7 @@ cdef class BlockIndex(Index):
     def nbytes(self):
         return self.held + 16 * self.blocks.room
 
-    cdef void forget(self, int64_t horizon) noexcept:
+    cdef void expire(self, int64_t horizon) noexcept:
         """Drop blocks whose last row is older; out of order, a block waits for those before it."""
         cdef Blocks *all = self.blocks
         all.horizon = horizon
@@ -108,13 +108,15 @@ cdef class BlockIndex(Index):
             all.first = all.last = 0
             all.ordered = True
 
-    def sweep(self):
+    def compact(self):
         return b""
 
-    cdef void answer_by(self, Serve serve, void *state, Blocks *blocks, int64_t together) noexcept:
+    cdef void match_set_by(
+        self, Serve serve, void *state, Blocks *blocks, int64_t together
+    ) noexcept:
         """Groups of ``together`` rows are best answered at once."""
         self.serve, self.state, self.blocks = serve, state, blocks
-        self.binds = True
+        self.fills_bound = True
         blocks.ordered = True
         blocks.horizon = INT64_MIN
         blocks.together = together
@@ -176,7 +178,7 @@ cdef class RowIndex(BlockIndex):
         for b in range(self.blocks.first, self.blocks.last):
             self.free_content(self.blocks.content[b])
 
-    cdef int put(
+    cdef int insert(
         self, int64_t n, const int32_t *length, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:

@@ -47,12 +47,12 @@ TARGET_VBMI2 static void emit_hits_vbmi2(const Block *block, Hits *h, Pairs *out
     int64_t *row = out->row + out->n;
     for (; h->any && n + BLOCK_ROWS <= limit; h->any &= h->any - 1) {
         int64_t i = __builtin_ctzll(h->any), last = pack_places(h->hits + i, place, n);
-        const __m512i asking = _mm512_set1_epi64(h->bound[i]);
+        const __m512i probing = _mm512_set1_epi64(h->bound[i]);
         int64_t *bound = out->bound + out->n;
-        _mm512_storeu_si512(bound + n, asking);
-        _mm512_storeu_si512(bound + n + 8, asking); /* most have few: no branch */
+        _mm512_storeu_si512(bound + n, probing);
+        _mm512_storeu_si512(bound + n + 8, probing); /* most have few: no branch */
         if (__builtin_expect(last - n > 16, 0))
-            for (int64_t k = n + 16; k < last; k += 8) _mm512_storeu_si512(bound + k, asking);
+            for (int64_t k = n + 16; k < last; k += 8) _mm512_storeu_si512(bound + k, probing);
         n = last;
     }
     if (block->in_row) {

@@ -5,13 +5,13 @@
  */
 #ifndef WINDJOIN_ITEMS_H
 #define WINDJOIN_ITEMS_H
-#include "groups.h"
-#include "lists.h"
+#include "probe_groups.h"
+#include "postings.h"
 
 #define ITEMS_AT_ONCE (1 << 20) /* rows looked at, then the pipeline may look for Ctrl-C */
 
 typedef struct {
-    Lists *lists;
+    Postings *lists;
     int64_t rows, larger; /* that have come; of those, with more than one item */
 } ItemsOf;
 
@@ -30,16 +30,16 @@ static inline int items_take(const Measure *m, Components asks, int32_t code, in
 /* The rows of the list of `code`; 0: `out` is full, or it is time to look up. */
 static inline int items_walk(const ItemsOf *index, const Probe *probe, Cursor *cursor, Pairs *out, const Measure *m,
                              Components asks, int64_t *left) {
-    const Lists *all = index->lists;
+    const Postings *all = index->lists;
     const int32_t code = ((const int32_t *)asks.at)[cursor->part];
     if (code >= all->n_lists) return 1;
-    List *list = all->lists + code;
+    PostingList *list = all->lists + code;
     const int64_t *time = all->time + list->offset, *row = all->row + list->offset;
     const int64_t i = cursor->probe, lo = probe->lo[i], hi = probe->hi[i];
     const int alone = passes(m, set_value(m->measure, 1, 1, 1)), equal = asks.n == 1 && !index->larger;
     int64_t at = cursor->position - 1;
     if (at < 0) {
-        at = lists_search(time, lists_begin(list, time, lo), list->length, lo);
+        at = postings_search(time, postings_begin(list, time, lo), list->length, lo);
         list->hint = (int32_t)at;
     }
     for (; at < list->length && time[at] <= hi; at++) {
@@ -57,10 +57,10 @@ static inline int items_walk(const ItemsOf *index, const Probe *probe, Cursor *c
 }
 
 static int items_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {
-    const Part *p = ((const Group *)probe->asker)->part;
+    const MeasureMatches *p = ((const ProbeGroup *)probe->prober)->part;
     int64_t left = ITEMS_AT_ONCE;
     for (; cursor->probe < probe->n; cursor->probe++, cursor->part = 0) {
-        Components asks = components(&p->measure.asking, probe->row[p->stream][cursor->probe]);
+        Components asks = components(&p->measure.probing, probe->row[p->stream][cursor->probe]);
         for (; cursor->part < asks.n; cursor->part++, cursor->position = 0)
             if (!items_walk(index, probe, cursor, out, &p->measure, asks, &left)) return 0;
     }

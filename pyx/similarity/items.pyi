@@ -1,18 +1,18 @@
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
-from windjoin.pyx.indexes.lists import KeyLists
+from windjoin.pyx.indexes.postings import KeyPostings
 
 @disjoint_base
-class ItemLists(KeyLists):
+class ItemPostings(KeyPostings):
     @staticmethod
     def of_sets(
-        records: tuple[NDArray[np.int64], NDArray[np.int32]],  # starts and lengths
+        varlen_rows: tuple[NDArray[np.int64], NDArray[np.int32]],  # starts and lengths
         times: NDArray[np.int64],
         first: int = 0,
-    ) -> ItemLists: ...
+    ) -> ItemPostings: ...
     @property
     def learned_text(self) -> str: ...
     @property
-    def misfit(self) -> bool: ...
-    def sweep(self) -> bytes: ...
+    def unsuited(self) -> bool: ...
+    def compact(self) -> bytes: ...

@@ -7,12 +7,12 @@ from libc.stdint cimport int32_t, int64_t, intptr_t
 import numpy as np
 
 from windjoin.pyx.base.index cimport Cursor, Pairs, Probe
-from windjoin.pyx.indexes.lists cimport KeyLists, Lists
+from windjoin.pyx.indexes.postings cimport KeyPostings, Postings
 
 
 cdef extern from "items.h" nogil:
     ctypedef struct ItemsOf:
-        Lists *lists
+        Postings *lists
         int64_t rows
         int64_t larger
     int items_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
@@ -22,7 +22,7 @@ cdef enum:
     TOGETHER = 256  # entries that are put into lists with one call
 
 
-cdef class ItemLists(KeyLists):
+cdef class ItemPostings(KeyPostings):
     """Rows by the items of their sets."""
 
     cdef ItemsOf of
@@ -33,11 +33,11 @@ cdef class ItemLists(KeyLists):
         self.serve = items_serve
 
     @staticmethod
-    def of_sets(records, const int64_t[::1] times, int64_t first=0):
+    def of_sets(varlen_rows, const int64_t[::1] times, int64_t first=0):
         """Index of rows first, first + 1, ... in time order."""
-        cdef ItemLists self = ItemLists()
-        start, length = records
-        self.insert((length, [start]), times, np.arange(first, first + len(times)))
+        cdef ItemPostings self = ItemPostings()
+        start, length = varlen_rows
+        self.insert_arrays((length, [start]), times, np.arange(first, first + len(times)))
         return self
 
     @property
@@ -47,10 +47,10 @@ cdef class ItemLists(KeyLists):
         return f"{self.of.larger} of {self.of.rows} sets have several items"
 
     @property
-    def misfit(self):
+    def unsuited(self):
         return 8 * self.of.larger > self.of.rows
 
-    def sweep(self):
+    def compact(self):
         """Drop all expired rows."""
         cdef int64_t code
         for code in range(self.all.n_lists):
@@ -59,7 +59,7 @@ cdef class ItemLists(KeyLists):
                 self.empty(code)
         return b""
 
-    cdef int put(
+    cdef int insert(
         self, int64_t n, const int32_t *length, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil:
@@ -77,10 +77,10 @@ cdef class ItemLists(KeyLists):
             self.of.larger += length[i] > 1
             for k in range(length[i]):
                 if m == TOGETHER:
-                    KeyLists.put(self, m, code, NULL, when, which)
+                    KeyPostings.insert(self, m, code, NULL, when, which)
                     m = 0
                 code[m] = items[k]
                 when[m] = time[i]
                 which[m] = row[i]
                 m += 1
-        return KeyLists.put(self, m, code, NULL, when, which)
+        return KeyPostings.insert(self, m, code, NULL, when, which)

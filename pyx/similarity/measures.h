@@ -21,7 +21,7 @@ enum { BELOW, UP_TO, ABOVE, FROM, EXACTLY, OTHER_THAN };
 /* Rows of a wide column: where each one starts (an address) and how many components it has. */
 typedef struct {
     const Column *start, *length;
-} Wide;
+} VarlenView;
 
 typedef struct {
     int measure;
@@ -29,7 +29,7 @@ typedef struct {
     int doubles; /* vectors: of doubles, else of floats */
     int turned;  /* the row that asks stands on the right */
     double threshold;
-    Wide asking, target;
+    VarlenView probing, target;
 } Measure;
 
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
     int64_t n;
 } Components;
 
-static inline Components components(const Wide *wide, int64_t row) {
+static inline Components components(const VarlenView *wide, int64_t row) {
     Components c;
     c.at = (const void *)(intptr_t)((const int64_t *)wide->start->data)[row & wide->start->mask];
     c.n = ((const int32_t *)wide->length->data)[row & wide->length->mask];

@@ -5,7 +5,7 @@ from windjoin.pyx.base.index cimport Column, PairFilter, Pairs
 
 
 cdef extern from "measures.h" nogil:
-    ctypedef struct Wide:
+    ctypedef struct VarlenView:
         const Column *start
         const Column *length
     ctypedef struct Measure:
@@ -14,8 +14,8 @@ cdef extern from "measures.h" nogil:
         int doubles
         int turned
         double threshold
-        Wide asking
-        Wide target
+        VarlenView probing
+        VarlenView target
     ctypedef struct Components:
         const void *at
         int64_t n
@@ -23,13 +23,13 @@ cdef extern from "measures.h" nogil:
     const int L2, L1, LINF, DOT, COSINE
     const int BYTES_L1, BYTES_L2, MEAN_ABS_DIFF, HAMMING, HAMMING_BITS
     const int BELOW, UP_TO, ABOVE, FROM, EXACTLY, OTHER_THAN
-    Components components(const Wide *wide, int64_t row)
+    Components components(const VarlenView *wide, int64_t row)
     double measure_value(const Measure *m, Components a, Components b)
 
 
-cdef extern from "quick.h" nogil:
-    int rows_pass(const Measure *m, Components asking, Components target)
+cdef extern from "distances.h" nogil:
+    int rows_pass(const Measure *m, Components probing, Components target)
     void keep_measured(void *filter, const int64_t *bound, Pairs *pairs)
 
 
-cdef int set_measure(Measure *m, measure, asking, target) except -1
+cdef int set_measure(Measure *m, measure, probing, target) except -1

@@ -11,7 +11,7 @@ _Views = tuple[ColumnView, ColumnView]  # int64 starts (addresses), int32 length
 
 @disjoint_base
 class MeasureFilter(PairFilter):
-    def __init__(self, measure: _Measure, asking: _Views, target: _Views) -> None: ...
+    def __init__(self, measure: _Measure, probing: _Views, target: _Views) -> None: ...
 
 def measure_pairs(
     measure: _Measure,

@@ -21,13 +21,13 @@ OPERATIONS = {
 }
 
 
-cdef int set_measure(Measure *m, measure, asking, target) except -1:
+cdef int set_measure(Measure *m, measure, probing, target) except -1:
     """measure: (name, doubles, turned, operation, threshold); the views: (starts, lengths)."""
     name, m.doubles, m.turned, operation, m.threshold = measure
     m.measure = MEASURES[name]
     m.operation = OPERATIONS[operation]
-    m.asking.start = &(<ColumnView?>asking[0]).column
-    m.asking.length = &(<ColumnView?>asking[1]).column
+    m.probing.start = &(<ColumnView?>probing[0]).column
+    m.probing.length = &(<ColumnView?>probing[1]).column
     m.target.start = &(<ColumnView?>target[0]).column
     m.target.length = &(<ColumnView?>target[1]).column
     return 0
@@ -39,9 +39,9 @@ cdef class MeasureFilter(PairFilter):
     cdef Measure measure
     cdef object _alive
 
-    def __init__(self, measure, asking, target):
-        self._alive = (asking, target)
-        set_measure(&self.measure, measure, asking, target)
+    def __init__(self, measure, probing, target):
+        self._alive = (probing, target)
+        set_measure(&self.measure, measure, probing, target)
         self.keep = keep_measured
         self.filter = &self.measure
 
@@ -58,6 +58,6 @@ def measure_pairs(
     with nogil:
         for i in range(n):
             out[i] = measure_value(
-                &m, components(&m.asking, left_rows[i]), components(&m.target, right_rows[i])
+                &m, components(&m.probing, left_rows[i]), components(&m.target, right_rows[i])
             )
     return values

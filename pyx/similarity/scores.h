@@ -17,7 +17,7 @@ typedef struct {
     int64_t *out;
 } Scored;
 
-static inline Components left_of(const Scored *s, int64_t i) { return components(&s->m->asking, s->left[i]); }
+static inline Components left_of(const Scored *s, int64_t i) { return components(&s->m->probing, s->left[i]); }
 static inline Components right_of(const Scored *s, int64_t i) { return components(&s->m->target, s->right[i]); }
 
 static inline void score_put(const Scored *s, int64_t i, double value) {
@@ -37,7 +37,7 @@ static inline int all_same(const int64_t *row, int n) {
 }
 
 /* The starts of several rows, if all have n components; those of as many rows behind are fetched. */
-static inline int rows_of(const Wide *wide, const int64_t *row, int rows, int64_t n, int more, const void **at) {
+static inline int rows_of(const VarlenView *wide, const int64_t *row, int rows, int64_t n, int more, const void **at) {
     int same = 1;
     for (int k = 0; k < rows; k++) {
         const Components c = components(wide, row[k]);
@@ -61,10 +61,10 @@ static inline int score_lanes(const Scored *s, int64_t i, int lanes) {
     const int more = i + 2 * lanes <= s->n;
     a[0] = one.at;
     if (one.n < 0) return 0;
-    if (right ? !rows_of(&s->m->asking, s->left + i, lanes, one.n, more, b)
+    if (right ? !rows_of(&s->m->probing, s->left + i, lanes, one.n, more, b)
               : !rows_of(&s->m->target, s->right + i, lanes, one.n, more, b))
         return 0;
-    if (!left && !right && !rows_of(&s->m->asking, s->left + i, lanes, one.n, more, a)) return 0;
+    if (!left && !right && !rows_of(&s->m->probing, s->left + i, lanes, one.n, more, a)) return 0;
     lanes_measure(s->m, lanes, left || right, a, b, one.n, value);
     for (int k = 0; k < lanes; k++) score_put(s, i + k, value[k]);
     return 1;
@@ -97,7 +97,7 @@ static inline int64_t common_with(const Stamps *stamps, int able, Components one
 
 /* Results [i, stop), all with one row on the left (or, `turned`, on the right). */
 static void score_stamped(const Scored *s, Stamps *stamps, int turned, int64_t i, int64_t stop) {
-    const Wide *wide = turned ? &s->m->asking : &s->m->target;
+    const VarlenView *wide = turned ? &s->m->probing : &s->m->target;
     const int64_t *row = turned ? s->left : s->right;
     const Components one = turned ? right_of(s, i) : left_of(s, i);
     const int able = stamps_set(stamps, one);

@@ -10,7 +10,7 @@ class ByteSegments(RowIndex):
     def __new__(cls) -> Self: ...
     @staticmethod
     def load(
-        records: tuple[Any, Any],  # const int64_t[::1] starts, const int32_t[::1] lengths
+        varlen_rows: tuple[Any, Any],  # const int64_t[::1] starts, const int32_t[::1] lengths
         times: NDArray[np.int64],  # const int64_t[::1], non-decreasing
         first: int = 0,  # int64_t
     ) -> ByteSegments: ...

@@ -23,7 +23,7 @@ cdef extern from "segments.h" nogil:
         int64_t spread
     ctypedef struct Cut:
         int64_t stride
-    ctypedef struct Asking:
+    ctypedef struct ImageProbe:
         pass
     ctypedef struct SegmentContent:
         pass
@@ -32,14 +32,14 @@ cdef extern from "segments.h" nogil:
         int64_t width
         Cut cut
         uint8_t *means
-        Asking *asking
+        ImageProbe *probing
     int64_t unlike(const uint8_t *at, int64_t n, int64_t lag)
     int cut_shape(Cut *c, int64_t width, int64_t lag, int64_t size)
     int64_t cut_bytes(const Cut *c)
     void cut_free(Cut *c)
     Looseness row_means(const Cut *c, const uint8_t *at, uint8_t *mean)
     int segments_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
-    void segments_put(Segments *s, Components row, int64_t time, int64_t number)
+    void segments_insert(Segments *s, Components row, int64_t time, int64_t number)
 
 
 cdef int64_t SAMPLE = 8  # rows that say how channels and segments lie
@@ -55,7 +55,7 @@ cdef class ByteSegments(RowIndex):
     def __cinit__(self):
         memset(&self.all, 0, sizeof(Segments))
         self.all.width = -1
-        self.answer_by(segments_serve, &self.all, &self.all.blocks, 1024)
+        self.match_set_by(segments_serve, &self.all, &self.all.blocks, 1024)
         self.content_bytes = sizeof(SegmentContent)
         self.least_room = 16
 
@@ -65,14 +65,14 @@ cdef class ByteSegments(RowIndex):
 
     cdef void _free_room(self) noexcept:
         free(self.all.means)
-        free(self.all.asking)
+        free(self.all.probing)
 
     @staticmethod
-    def load(records, const int64_t[::1] times, int64_t first=0):
+    def load(varlen_rows, const int64_t[::1] times, int64_t first=0):
         """Index of rows first, first + 1, ... in time order."""
         self = ByteSegments()
-        start, length = records
-        self.insert((length, [start]), times, np.arange(first, first + len(times)))
+        start, length = varlen_rows
+        self.insert_arrays((length, [start]), times, np.arange(first, first + len(times)))
         return self
 
     @property
@@ -94,10 +94,11 @@ cdef class ByteSegments(RowIndex):
         self.row_bytes = self.all.cut.stride
         self._free_room()  # of a beginning that found no memory
         self.all.means = <uint8_t *>calloc(MOST_TOGETHER, self.row_bytes + 1)
-        self.all.asking = <Asking *>aligned_alloc(64, MOST_TOGETHER * sizeof(Asking))
-        if self.all.means == NULL or self.all.asking == NULL:
+        self.all.probing = <ImageProbe *>aligned_alloc(64, MOST_TOGETHER * sizeof(ImageProbe))
+        if self.all.means == NULL or self.all.probing == NULL:
             out_of_memory(b"bytes of means", MOST_TOGETHER * self.row_bytes)
-        self.held += MOST_TOGETHER * (self.row_bytes + sizeof(Asking)) + cut_bytes(&self.all.cut)
+        self.held += MOST_TOGETHER * (self.row_bytes + sizeof(ImageProbe))
+        self.held += cut_bytes(&self.all.cut)
         self.all.width = width
         return 0
 
@@ -124,7 +125,7 @@ cdef class ByteSegments(RowIndex):
         return sum
 
     cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil:
-        segments_put(&self.all, row, time, number)
+        segments_insert(&self.all, row, time, number)
 
 
 cdef int64_t _channels(list rows, int64_t width):

@@ -1,7 +1,7 @@
 /* Tiles of a pack of asking vectors against 32 stored ones, in floats, for every instruction set. */
 #ifndef WINDJOIN_TILE_H
 #define WINDJOIN_TILE_H
-#include "coarse.h"
+#include "quantized.h"
 
 #ifdef WINDJOIN_X86
 #define TILE tile_avx512

@@ -11,8 +11,8 @@
  */
 #ifndef WINDJOIN_TILES_H
 #define WINDJOIN_TILES_H
-#include "coarse.h"
-#include "open.h"
+#include "quantized.h"
+#include "undecided.h"
 #include "tile.h"
 
 #define HUGE_NORM 1e30
@@ -23,7 +23,7 @@ typedef struct {
     float *values; /* [part of 32 rows]: [component][32], then bytes [quad][32][4] */
     Bits odd;
     float sure[BLOCK_ROWS], maybe[BLOCK_ROWS];
-    CoarseBlock coarse;
+    QuantizedBlock quantized;
 } TileContent;
 
 typedef struct {
@@ -34,10 +34,10 @@ typedef struct {
     double *centre;
     double error; /* e: the half width of the band, relative to the sizes of both vectors */
     int64_t quads; /* of the bytes of a vector; 0: there are none */
-    Reach reach;
+    ValueRange reach;
     float *rows; /* [pack size][component]: vectors at hand */
     float *pack; /* [component][pack size] */
-    CoarsePack coarse;
+    QuantizedPack quantized;
 } Tiles;
 
 #define OPEN_SHARE 16 /* more than one pair in so many left open by bytes: floats are worth it */
@@ -140,20 +140,20 @@ static inline void tile_rows(Tiles *t, const Measure *m, int64_t b, const Pack *
     const Block *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
     if (t->quads) {
-        if (t->coarse.scale != content->coarse.scale)
-            coarse_pack(&t->coarse, t->rows, t->width, content->coarse.scale, coarse_size(pack->n), pack->n);
-        for (int64_t p = 0; p < t->coarse.n; p++) {
-            if (p < pack->n) coarse_limits(&t->coarse, &content->coarse, t->measure == L2, m->threshold, p);
-            if (p >= pack->n || pack->size[p] < 0) t->coarse.sure[p] = INT32_MAX;
-            if (p >= pack->n) t->coarse.maybe[p] = INT32_MAX;
-            else if (pack->size[p] < 0) t->coarse.maybe[p] = INT32_MIN;
+        if (t->quantized.scale != content->quantized.scale)
+            quantized_pack(&t->quantized, t->rows, t->width, content->quantized.scale, quantized_size(pack->n), pack->n);
+        for (int64_t p = 0; p < t->quantized.n; p++) {
+            if (p < pack->n) quantized_limits(&t->quantized, &content->quantized, t->measure == L2, m->threshold, p);
+            if (p >= pack->n || pack->size[p] < 0) t->quantized.sure[p] = INT32_MAX;
+            if (p >= pack->n) t->quantized.maybe[p] = INT32_MAX;
+            else if (pack->size[p] < 0) t->quantized.maybe[p] = INT32_MIN;
         }
     }
     for (int64_t r = 0; r < block->n; r += 32) {
         uint32_t s[MOST_PACK], m_[MOST_PACK], here = (uint32_t)(fits->word[r >> 6] >> (r & 32));
         if (!here) continue;
-        uint32_t loose = (uint32_t)(content->coarse.loose.word[r >> 6] >> (r & 32));
-        if (t->quads && coarse_tile(t->quads, &t->coarse, part_bytes(t, content, r), content->coarse.own + r, loose,
+        uint32_t loose = (uint32_t)(content->quantized.loose.word[r >> 6] >> (r & 32));
+        if (t->quads && quantized_tile(t->quads, &t->quantized, part_bytes(t, content, r), content->quantized.own + r, loose,
                                     here, r >> 5, sure, maybe) * OPEN_SHARE <= 32 * pack->n)
             continue;
         run_tile(t->measure, t->width, t->pack, part_values(t, content, r), pack->sure, pack->maybe, content->sure + r,
@@ -210,7 +210,7 @@ static inline int keep_times(const Block *block, int64_t lo, int64_t hi, Bits *f
 }
 
 /* What is known of the rows of block b that row p of a pack may meet; whether there is any. */
-static inline int tile_known(const Tiles *t, const Part *part, int64_t b, const Answer *a, int far, int other,
+static inline int tile_known(const Tiles *t, const MeasureMatches *part, int64_t b, const MatchSet *a, int far, int other,
                              const Bits *sure, const Bits *maybe, const Bits *fits, Bits *found, Bits *unclear) {
     const Block *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
@@ -227,13 +227,13 @@ static inline int tile_known(const Tiles *t, const Part *part, int64_t b, const 
 }
 
 /* The answers of a pack, from number `from` on, for one block. */
-static inline void tile_block(Tiles *t, Part *part, int64_t b, int64_t from, const Pack *pack) {
+static inline void tile_block(Tiles *t, MeasureMatches *part, int64_t b, int64_t from, const Pack *pack) {
     const Block *block = t->blocks.block[b];
     const int product = t->measure == DOT || t->measure == COSINE;
     const int above = part->measure.operation == ABOVE || part->measure.operation == FROM;
     const int far = above != product; /* what the tile calls near is what is not wanted */
     Bits fits, sure[MOST_PACK], maybe[MOST_PACK], found[MOST_PACK], unclear;
-    OpenPairs open; /* mostly room, which is not to be cleared */
+    UndecidedPairs open; /* mostly room, which is not to be cleared */
     uint32_t some = 0;
     open.part = part, open.block = block, open.width = t->width, open.found = found, open.n = 0;
     memset(sure, 0, (size_t)pack->n * sizeof(Bits));
@@ -241,31 +241,31 @@ static inline void tile_block(Tiles *t, Part *part, int64_t b, int64_t from, con
     time_bits(block, pack->lo, pack->hi, &fits);
     tile_rows(t, &part->measure, b, pack, &fits, sure, maybe);
     for (int64_t p = 0; p < pack->n; p++) {
-        const Answer *a = part->answers + from + p;
+        const MatchSet *a = part->match_sets + from + p;
         if (!tile_known(t, part, b, a, far, pack->size[p] == -2, sure + p, maybe + p, &fits, found + p, &unclear)) continue;
         some |= 1u << p;
-        open_add(&open, (int)p, components(&part->measure.asking, a->row).at, &unclear);
+        undecided_add(&open, (int)p, components(&part->measure.probing, a->row).at, &unclear);
     }
-    open_settle(&open);
+    undecided_settle(&open);
     for (; some; some &= some - 1) {
         const int p = __builtin_ctz(some);
-        if (bits_meet(found + p, found + p)) *answer_store(part, part->answers + from + p, b) = found[p];
+        if (bits_meet(found + p, found + p)) *match_set_store(part, part->match_sets + from + p, b) = found[p];
     }
 }
 
 /* Take answers from number `from` on into a pack. */
-static inline void gather_pack(Tiles *t, const Part *part, int64_t from, Pack *pack) {
+static inline void gather_pack(Tiles *t, const MeasureMatches *part, int64_t from, Pack *pack) {
     const int64_t most = pack_size();
-    pack->n = part->n_answers - from < most ? part->n_answers - from : most;
+    pack->n = part->n_match_sets - from < most ? part->n_match_sets - from : most;
     pack->lo = pack->first_block = INT64_MAX;
     pack->hi = pack->stop_block = INT64_MIN;
-    t->coarse.scale = 0;
+    t->quantized.scale = 0;
     if (pack->n < most) memset(t->pack, 0, (size_t)(t->width * most) * sizeof(float));
     for (int64_t p = 0; p < most; p++) {
-        const Answer *a = part->answers + from + p;
+        const MatchSet *a = part->match_sets + from + p;
         pack->sure[p] = pack->maybe[p] = INFINITY;
         if (p >= pack->n) continue;
-        Components row = components(&part->measure.asking, a->row);
+        Components row = components(&part->measure.probing, a->row);
         pack->size[p] = tile_vector(t, row, t->rows + p * t->width);
         for (int64_t k = 0; k < t->width; k++) t->pack[k * most + p] = t->rows[p * t->width + k];
         if (row.n != t->width) pack->size[p] = -2;
@@ -277,10 +277,10 @@ static inline void gather_pack(Tiles *t, const Part *part, int64_t from, Pack *p
     }
 }
 
-static int tiles_fill(void *index, Part *part) {
+static int tiles_fill(void *index, MeasureMatches *part) {
     Tiles *t = index;
     Pack pack;
-    for (int64_t from = part->filled; from < part->n_answers; from += pack.n) {
+    for (int64_t from = part->filled; from < part->n_match_sets; from += pack.n) {
         gather_pack(t, part, from, &pack);
         for (int64_t b = pack.first_block; b < pack.stop_block; b++) tile_block(t, part, b, from, &pack);
     }
@@ -294,7 +294,7 @@ static int tiles_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *o
 }
 
 /* Put a row into the last block, which has room for it. */
-static inline void tiles_put(Tiles *t, Components row, int64_t time, int64_t number) {
+static inline void tiles_insert(Tiles *t, Components row, int64_t time, int64_t number) {
     Block *block = t->blocks.block[t->blocks.last - 1];
     TileContent *content = t->blocks.content[t->blocks.last - 1];
     int64_t at = block->n;
@@ -304,10 +304,10 @@ static inline void tiles_put(Tiles *t, Components row, int64_t time, int64_t num
     row_limits(t, size, content->sure + at, content->maybe + at);
     if (size < 0) content->odd.word[at >> 6] |= (uint64_t)1 << (at & 63);
     if (t->quads) {
-        if (size >= 0) reach_note(&t->reach, t->rows, t->width);
-        if (at == 0) content->coarse.scale = reach_scale(&t->reach, t->width);
-        coarse_put(&content->coarse, t->measure == L2, t->rows, t->width, part_bytes(t, content, at), at);
-        content->coarse.loose.word[at >> 6] |= content->odd.word[at >> 6];
+        if (size >= 0) range_note(&t->reach, t->rows, t->width);
+        if (at == 0) content->quantized.scale = range_scale(&t->reach, t->width);
+        quantized_insert(&content->quantized, t->measure == L2, t->rows, t->width, part_bytes(t, content, at), at);
+        content->quantized.loose.word[at >> 6] |= content->odd.word[at >> 6];
     }
     block_add(block, time, number);
     t->blocks.version++;

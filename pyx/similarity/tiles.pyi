@@ -14,7 +14,7 @@ class VectorTiles(RowIndex):
     def load(
         measure: str,  # one of KINDS
         doubles: bool,
-        records: tuple[Any, Any],  # const int64_t[::1] starts, const int32_t[::1] lengths
+        varlen_rows: tuple[Any, Any],  # const int64_t[::1] starts, const int32_t[::1] lengths
         times: NDArray[np.int64],  # const int64_t[::1], non-decreasing
         first: int = 0,  # int64_t
     ) -> VectorTiles: ...

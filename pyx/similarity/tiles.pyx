@@ -15,9 +15,9 @@ from windjoin.pyx.similarity.measures cimport COSINE, DOT, L1, L2, LINF, Compone
 
 cdef extern from "tiles.h" nogil:
     const int MOST_PACK
-    ctypedef struct Reach:
+    ctypedef struct ValueRange:
         pass
-    ctypedef struct CoarsePack:
+    ctypedef struct QuantizedPack:
         int8_t *bytes
     ctypedef struct TileContent:
         pass
@@ -29,17 +29,17 @@ cdef extern from "tiles.h" nogil:
         double *centre
         double error
         int64_t quads
-        Reach reach
+        ValueRange reach
         float *rows
         float *pack
-        CoarsePack coarse
+        QuantizedPack quantized
     int holds_bytes(int measure, int64_t width)
     int64_t quads_of(int64_t width)
     double tile_vector(const Tiles *t, Components row, float *out)
-    void reach_note(Reach *reach, const float *values, int64_t width)
+    void range_note(ValueRange *reach, const float *values, int64_t width)
     double component(const Tiles *t, const void *at, int64_t k)
     int tiles_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
-    void tiles_put(Tiles *t, Components row, int64_t time, int64_t number)
+    void tiles_insert(Tiles *t, Components row, int64_t time, int64_t number)
 
 
 cdef double UNIT = 5.9604644775390625e-08
@@ -58,7 +58,7 @@ cdef class VectorTiles(RowIndex):
         self.all.doubles = doubles
         self.all.width = -1
         # Groups so large that packs of new rows are nearly full.
-        self.answer_by(tiles_serve, &self.all, &self.all.blocks, 4096)
+        self.match_set_by(tiles_serve, &self.all, &self.all.blocks, 4096)
         self.content_bytes = sizeof(TileContent)
         self.least_room = 32
 
@@ -69,14 +69,14 @@ cdef class VectorTiles(RowIndex):
         free(self.all.centre)
         free(self.all.pack)
         free(self.all.rows)
-        free(self.all.coarse.bytes)
+        free(self.all.quantized.bytes)
 
     @staticmethod
-    def load(measure, bint doubles, records, const int64_t[::1] times, int64_t first=0):
+    def load(measure, bint doubles, varlen_rows, const int64_t[::1] times, int64_t first=0):
         """Index of rows first, first + 1, ... in time order."""
         self = VectorTiles(measure, doubles)
-        start, length = records
-        self.insert((length, [start]), times, np.arange(first, first + len(times)))
+        start, length = varlen_rows
+        self.insert_arrays((length, [start]), times, np.arange(first, first + len(times)))
         return self
 
     cdef int begin(
@@ -90,8 +90,8 @@ cdef class VectorTiles(RowIndex):
         self.all.centre = <double *>calloc(width + 1, sizeof(double))
         self.all.pack = <float *>malloc((width + 1) * MOST_PACK * sizeof(float))
         self.all.rows = <float *>malloc((width + 1) * MOST_PACK * sizeof(float))
-        self.all.coarse.bytes = <int8_t *>malloc((quads + 1) * 4 * MOST_PACK)
-        if not (self.all.centre and self.all.pack and self.all.rows and self.all.coarse.bytes):
+        self.all.quantized.bytes = <int8_t *>malloc((quads + 1) * 4 * MOST_PACK)
+        if not (self.all.centre and self.all.pack and self.all.rows and self.all.quantized.bytes):
             out_of_memory(b"components of a vector", width)
         self.all.width = width
         self.all.quads = quads
@@ -121,7 +121,7 @@ cdef class VectorTiles(RowIndex):
             row.at = <const void *><intptr_t>start[i]
             row.n = length[i]
             if tile_vector(&self.all, row, self.all.rows) >= 0:
-                reach_note(&self.all.reach, self.all.rows, self.all.width)
+                range_note(&self.all.reach, self.all.rows, self.all.width)
 
     cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil:
-        tiles_put(&self.all, row, time, number)
+        tiles_insert(&self.all, row, time, number)

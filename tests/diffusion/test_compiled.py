@@ -86,7 +86,7 @@ def test_rows_age_through_the_slices(order, ages, stretches, now, onward) -> Non
     renewed, expected = plain.settled(held, slices, order, onward=onward)
     assert rows.dump() == renewed
     assert moves == [Move(1, *each) for each in expected]
-    rows.forget(now)
+    rows.expire(now)
     assert rows.dump() == [(h, max(a, now), b) for h, a, b in renewed if b > now]
     assert rows.holds(7) == any(host == 7 for host, _, _ in rows.dump())
 

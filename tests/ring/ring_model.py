@@ -15,7 +15,7 @@ from windjoin.diffusion.ring import Ring
 from windjoin.diffusion.ring_host import RingPlan
 from windjoin.diffusion.ring_messages import Moved, Partial
 from windjoin.diffusion.ring_relocation import even_bounds, retiring_bounds, smoothing_bounds
-from windjoin.diffusion.ring_state import Rows
+from windjoin.diffusion.ring_state import RingRows
 
 Row = tuple[int, int]  # (time, stream); its number is its place in the total order
 
@@ -61,9 +61,9 @@ class Joiner:
     def __init__(self, case: Case) -> None:
         self.case = case
 
-    def __call__(self, host: int, partial: Partial, stream: int, rows: Rows) -> object | None:
+    def __call__(self, host: int, partial: Partial, stream: int, rows: RingRows) -> object | None:
         payload = partial.payload
-        tuples = [(int(r),) for r in payload.row] if isinstance(payload, Rows) else payload
+        tuples = [(int(r),) for r in payload.row] if isinstance(payload, RingRows) else payload
         longer = [
             (*combination, int(row))
             for combination in tuples
@@ -104,11 +104,11 @@ def run(case: Case) -> Counter[tuple[int, ...]]:
     return completed(results)
 
 
-def as_rows(case: Case, numbers: range) -> dict[int, Rows]:
+def as_rows(case: Case, numbers: range) -> dict[int, RingRows]:
     block = {}
     for stream in range(len(case.windows)):
         mine = [number for number in numbers if case.rows[number][1] == stream]
-        block[stream] = Rows.of([case.rows[number][0] for number in mine], mine)
+        block[stream] = RingRows.of([case.rows[number][0] for number in mine], mine)
     return block
 
 

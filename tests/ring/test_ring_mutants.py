@@ -8,7 +8,7 @@ import pytest
 from ring_model import Case, brute_force, run
 from windjoin.diffusion import ring_host
 from windjoin.diffusion.ring_host import RingHost, Sent
-from windjoin.diffusion.ring_messages import End, Moved, Partial, Probe
+from windjoin.diffusion.ring_messages import End, Moved, Partial, RingProbe
 from windjoin.diffusion.ring_state import Slice, Span
 
 
@@ -39,7 +39,7 @@ original_extend = RingHost._extend
 original_purge = Slice.purge
 
 
-def probe_before_moved(self: RingHost, probe: Probe, sent: Sent) -> None:
+def probe_before_moved(self: RingHost, probe: RingProbe, sent: Sent) -> None:
     original_probe(self, probe, sent)
     sent.messages.sort(key=lambda message: isinstance(message, Moved))
 

@@ -11,7 +11,7 @@ from ring_model import Case, Joiner, brute_force, check_laws, completed, run
 from windjoin.diffusion.ring import Ring
 from windjoin.diffusion.ring_host import RingPlan
 from windjoin.diffusion.ring_messages import End
-from windjoin.diffusion.ring_state import Rows, Slice, Span
+from windjoin.diffusion.ring_state import RingRows, Slice, Span
 
 PAIR = RingPlan(windows=(5, 5), orders={0: (1,), 1: (0,)})
 
@@ -42,7 +42,7 @@ def test_a_cycle_of_n_streams_ends_with_the_end_mark_number_n_minus_1() -> None:
         )
         case = Case([(0, 0)], plan.windows, dict(plan.orders), "both", 3, 1, 1, 0)
         ring = Ring([0, 1, 2], plan, Joiner(case))
-        ring.push({0: Rows.of([0], [0])})
+        ring.push({0: RingRows.of([0], [0])})
         marks = 0
         while ready := ring.ready():
             marks += isinstance(ring.links[0][0], End) if ring.links[0] else 0
@@ -56,7 +56,7 @@ def test_rows_in_flight_are_bounded_and_wait_in_order() -> None:
     ring = Ring([0, 1, 2], PAIR, Joiner(case), in_flight=2)
     results = []
     for number, (time, stream) in enumerate(case.rows):
-        results += ring.push({stream: Rows.of([time], [number])})
+        results += ring.push({stream: RingRows.of([time], [number])})
     assert (len(ring.under_way), len(ring.waiting)) == (2, 7)
     assert completed(results + ring.drain()) == brute_force(case)
 
@@ -66,7 +66,7 @@ def test_a_ring_saved_in_the_middle_goes_on_as_if_nothing_had_happened() -> None
     ring = Ring([0, 1, 2], PAIR, Joiner(case), in_flight=4)
     results = []
     for number, (time, stream) in enumerate(case.rows):
-        results += ring.push({stream: Rows.of([time], [number])})
+        results += ring.push({stream: RingRows.of([time], [number])})
         for host in ring.ready()[:1]:
             results += ring.deliver(host)
     restored = pickle.loads(pickle.dumps(ring))
@@ -82,10 +82,10 @@ def test_ring_refuses_what_it_cannot_do() -> None:
     with pytest.raises(ValueError, match="in_flight is 0; at least 1 block"):
         Ring([1], PAIR, lambda *_: None, in_flight=0)
     ring = Ring([0, 1], PAIR, lambda *_: None)
-    ring.push({0: Rows.of([7], [0])})
+    ring.push({0: RingRows.of([7], [0])})
     with pytest.raises(ValueError, match="starts at time 6 after time 7 had entered"):
-        ring.push({1: Rows.of([6], [1])})
-    assert ring.push({1: Rows.of([], [])}) == []
+        ring.push({1: RingRows.of([6], [1])})
+    assert ring.push({1: RingRows.of([], [])}) == []
     with pytest.raises(RuntimeError, match="cannot relocate while 1 blocks are under way; drain"):
         ring.relocate(joining=[2])
     with pytest.raises(RuntimeError, match="cannot remove host 1 while 1 blocks are under way"):
@@ -109,9 +109,9 @@ def test_plan_refuses_what_is_no_join() -> None:
 
 def test_slice_refuses_disorder_and_what_it_has_forgotten() -> None:
     part = Slice()
-    part.append(Rows.of([4, 6], [0, 1]))
+    part.append(RingRows.of([4, 6], [0, 1]))
     with pytest.raises(ValueError, match="row 2 of time 5 came after time 6"):
-        part.append(Rows.of([5], [2]))
+        part.append(RingRows.of([5], [2]))
     part.purge(older_than=4)
     part.release(1)
     with pytest.raises(IndexError, match=r"0\.\.2 are not stored: this slice holds 1\.\.2"):
@@ -121,7 +121,7 @@ def test_slice_refuses_disorder_and_what_it_has_forgotten() -> None:
 def test_slice_memory_follows_what_it_holds() -> None:
     part = Slice()
     for time in range(5000):
-        part.append(Rows.of([time], [time]))
+        part.append(RingRows.of([time], [time]))
         part.purge(older_than=time - 20)
         part.release(part.start)
     assert part.own.row.tolist() == list(range(4980, 5000))

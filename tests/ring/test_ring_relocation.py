@@ -18,7 +18,7 @@ from windjoin.diffusion.ring_relocation import (
     smoothing_bounds,
     weighted_bounds,
 )
-from windjoin.diffusion.ring_state import Rows
+from windjoin.diffusion.ring_state import RingRows
 
 PAIR = RingPlan(windows=(59, 59), orders={0: (1,), 1: (0,)})
 
@@ -29,7 +29,7 @@ def filled(hosts: int, rows: int = 240) -> Ring:
                 hosts, 4, 1, 0)  # fmt: skip
     ring = Ring(range(hosts), PAIR, Joiner(case))
     for number, (time, stream) in enumerate(case.rows[:rows]):
-        ring.push({stream: Rows.of([time], [number])})
+        ring.push({stream: RingRows.of([time], [number])})
     ring.drain()
     return ring
 
@@ -82,7 +82,7 @@ def test_passive_relocation_drifts_into_place() -> None:
     assert ring.state_rows()[2] == 0
     number, time = 240, 60
     for _ in range(240):
-        ring.push({number % 2: Rows.of([time + (number - 240) // 4], [number])})
+        ring.push({number % 2: RingRows.of([time + (number - 240) // 4], [number])})
         number += 1
     ring.drain()
     held = ring.state_rows()
@@ -94,7 +94,7 @@ def test_smoothing_bounds_a_burst_and_leaves_the_window_alone() -> None:
     ring.set_bounds(smoothing_bounds(ring.order, PAIR.expiry, [120, 120], slack=1.0))
     for number in range(240, 440):  # a burst: 200 rows in one time unit
         ring.operator.case.rows[number] = (60, number % 2)  # type: ignore[attr-defined]
-        ring.push({number % 2: Rows.of([60], [number])})
+        ring.push({number % 2: RingRows.of([60], [number])})
     ring.drain()
     held = ring.state_rows()
     assert all(held[host] <= 60 for host in ring.order[:-1])

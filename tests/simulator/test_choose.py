@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from windjoin.diffusion.choose import Choice, Statistics, choose
+from windjoin.diffusion.choose import Choice, LoadStatistics, choose
 from windjoin.diffusion.scenario import Costs, HostSpec, Scenario, StreamSpec
 from windjoin.diffusion.simulator import simulate
 
@@ -16,7 +16,7 @@ def scenario(rate: float, *, hosts: int, window: float = 30, streams: int = 3,
 
 
 def chosen(scenario: Scenario) -> Choice:
-    return choose(Statistics.of(scenario), scenario.host_count)
+    return choose(LoadStatistics.of(scenario), scenario.host_count)
 
 
 def test_little_work_stays_on_one_host() -> None:
@@ -50,15 +50,15 @@ def test_sending_makes_rings_of_many_hosts_costly() -> None:
 
 
 def test_speeds_of_hosts_count() -> None:
-    statistics = Statistics.of(scenario(20, hosts=1))
+    statistics = LoadStatistics.of(scenario(20, hosts=1))
     assert choose(statistics, [4.0]).estimates[0].share == pytest.approx(
         min(1.0, 4 * choose(statistics, 1).estimates[0].share)
     )
 
 
 def test_a_key_of_all_streams_makes_groups_possible_and_they_copy_nothing() -> None:
-    statistics = Statistics.of(scenario(40, hosts=20))
-    keyed = Statistics(statistics.profiles, statistics.costs, keyed=True)
+    statistics = LoadStatistics.of(scenario(40, hosts=20))
+    keyed = LoadStatistics(statistics.profiles, statistics.costs, keyed=True)
     assert "groups" not in {e.strategy for e in choose(statistics, 20).estimates}
     choice = choose(keyed, 20)
     assert choice.strategy == "groups"
@@ -67,10 +67,10 @@ def test_a_key_of_all_streams_makes_groups_possible_and_they_copy_nothing() -> N
 
 
 def test_a_frequent_key_bounds_what_groups_keep_up_with() -> None:
-    statistics = Statistics.of(scenario(400, hosts=20))
+    statistics = LoadStatistics.of(scenario(400, hosts=20))
     shares = []
     for hot_key in (0.0, 0.3, 1.0):
-        asked = Statistics(
+        asked = LoadStatistics(
             statistics.profiles, statistics.costs, keyed=True, hot_key=hot_key, scanned=False
         )
         (groups,) = (e for e in choose(asked, 20).estimates if e.strategy == "groups")
@@ -82,10 +82,10 @@ def test_a_frequent_key_bounds_what_groups_keep_up_with() -> None:
 
 
 def test_choose_refuses_what_is_no_cluster() -> None:
-    statistics = Statistics.of(scenario(5, hosts=1))
+    statistics = LoadStatistics.of(scenario(5, hosts=1))
     with pytest.raises(ValueError, match=r"hosts is 0; it must be at least 1"):
         choose(statistics, 0)
     with pytest.raises(ValueError, match=r"hosts is \[1\.0, -1\.0\]; it must be"):
         choose(statistics, [1.0, -1.0])
     with pytest.raises(ValueError, match="patience_s is -1; it must be >= 0"):
-        choose(Statistics(statistics.profiles, patience_s=-1), 2)
+        choose(LoadStatistics(statistics.profiles, patience_s=-1), 2)

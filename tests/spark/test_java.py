@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import windjoin.spark as wjs
 from windjoin import java
-from windjoin.spark.envoy import envoy
+from windjoin.spark.bootstrap import bootstrap
 from windjoin.spark.settings import SparkVersionError, check_version
 
 from tests.spark import MARKS
@@ -75,7 +75,7 @@ def test_older_sparks_are_refused_in_one_line(version: str) -> None:
 
 
 def test_other_versions_on_executors_are_refused() -> None:
-    task = envoy(b"", "99.0")
+    task = bootstrap(b"", "99.0")
     with pytest.raises(RuntimeError, match=r"windjoin is 99.0 on the driver but .* on an executor"):
         task([])
 
@@ -86,7 +86,7 @@ def test_executors_without_windjoin_are_told(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(importlib.metadata, "version", nothing)
     with pytest.raises(RuntimeError, match=r"is on the driver but not on an executor \(host"):
-        envoy(b"", "1.0")([])
+        bootstrap(b"", "1.0")([])
 
 
 def test_a_packaged_java_that_does_not_work_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

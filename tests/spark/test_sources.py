@@ -13,7 +13,7 @@ import windjoin as wj
 import windjoin.spark as wjs
 from pyarrow import parquet
 from pyspark.sql import functions as F
-from windjoin.arrow.parquet import BATCH_BYTES, Part, read
+from windjoin.arrow.parquet import BATCH_BYTES, ParquetPart, read
 from windjoin.spark import joining
 from windjoin.spark.sources import Source, local_paths, parquet_paths
 
@@ -156,10 +156,10 @@ def test_wide_rows_are_read_a_few_at_a_time(tmp_path: Path) -> None:
     path = str(tmp_path / "wide.parquet")
     rows = pa.table({"ts": range(500), "v": [b"x" * 100_000] * 500})
     parquet.write_table(rows, path, use_dictionary=False)
-    found = list(read((Part(path, (0,)),), ["ts", "v"], 0))
+    found = list(read((ParquetPart(path, (0,)),), ["ts", "v"], 0))
     assert max(batch.nbytes for batch in found) < 2 * BATCH_BYTES
     assert pa.Table.from_batches(found).equals(rows)
-    assert len(list(read((Part(path, (0,)),), ["ts"], 0))) == 1
+    assert len(list(read((ParquetPart(path, (0,)),), ["ts"], 0))) == 1
 
 
 def test_files_without_rows_are_no_trouble(spark: Any, tmp_path: Path) -> None:

@@ -1,9 +1,0 @@
-from typing import Self
-
-from typing_extensions import disjoint_base
-from windjoin.pyx.base.index import Index
-
-@disjoint_base
-class ValueCells(Index):
-    def __new__(cls, width: float, real: bool) -> Self: ...
-    def sweep(self) -> None: ...

@@ -1,0 +1,65 @@
+"""Equality index of a whole table that is asked in time order: row numbers per key code.
+
+Unchecked: enter through ``kernels.equality``.
+"""
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
+
+from windjoin.pyx.base.index cimport Cursor, Index, Pairs, Probe
+from windjoin.pyx.base.output cimport give_array, take_array
+
+
+cdef extern from "csr_postings.h" nogil:
+    int csr_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
+    void csr_locate(void *all, int64_t n, int64_t *lo, int64_t *hi)
+    void csr_load(Csr *all, const int32_t *code)
+
+
+cdef int new_ranks(
+    Csr *ranks, const int64_t *time, int64_t n, int64_t n_lists, int64_t first
+) except -1:
+    """Room for the lists of n rows."""
+    ranks.n = n
+    ranks.first = first
+    ranks.n_lists = n_lists
+    ranks.time = time
+    ranks.lists = <CsrList *>take_array(n_lists + 1, &ranks.list_room)
+    ranks.row = <int32_t *>take_array((n + CSR_SLACK + 1) // 2, &ranks.row_room)
+    return 0
+
+
+cdef void free_ranks(Csr *ranks) noexcept:
+    give_array(<int64_t *>ranks.lists, ranks.list_room)
+    give_array(<int64_t *>ranks.row, ranks.row_room)
+
+
+cdef class CsrPostings(Index):
+    """Lists of row numbers per key code, for rows numbered in time order."""
+
+    cdef Csr all
+    cdef const int64_t[::1] time  # keeps the array alive
+
+    def __cinit__(self):
+        memset(&self.all, 0, sizeof(Csr))
+        self.serve = csr_serve
+        self.locate = csr_locate
+        self.fills_bound = True
+        self.state = &self.all
+
+    def __dealloc__(self):
+        free_ranks(&self.all)
+
+    @staticmethod
+    def load(const int32_t[::1] codes, const int64_t[::1] times, int64_t n_codes, int64_t first=0):
+        """Index of rows in time order: row first + i has code ``codes[i]``, or none if negative."""
+        cdef CsrPostings self = CsrPostings()
+        cdef int64_t n = codes.shape[0]
+        self.time = times
+        new_ranks(&self.all, &times[0] if n else NULL, n, n_codes, first)
+        with nogil:
+            csr_load(&self.all, &codes[0] if n else NULL)
+        return self
+
+    @property
+    def nbytes(self):
+        return 8 * (self.all.n_lists + 1) + 4 * (self.all.n + CSR_SLACK)

@@ -1,6 +1,0 @@
-from typing_extensions import disjoint_base
-from windjoin.pyx.base.index import Index
-
-@disjoint_base
-class KeyLines(Index):
-    def sweep(self) -> bytearray: ...

@@ -1,0 +1,45 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import disjoint_base
+from windjoin.pyx.live.silence import Silence
+
+@disjoint_base
+class StreamJoiner:
+    patience: int
+    give: Any  # makes of rows of results what is given out; None: they are
+    @property
+    def results(self) -> int: ...
+    @property
+    def in_blocks(self) -> bool: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __init__(
+        self,
+        number: int,
+        stores: Any,
+        clocks: Any,
+        pipeline: Any,
+        maintain: Any,
+        give: Callable[[list[NDArray[np.int64]]], list[NDArray[Any]]] | None = None,
+        silence: Silence | None = None,
+    ) -> None: ...
+    def push(
+        self,
+        time: NDArray[np.int64],
+        columns: list[Any],  # int64 or float64 arrays
+        keys: list[Any],  # int64 arrays
+        varlen: list[Any],  # (offsets, items), of int32 or int64; or (None, matrix)
+    ) -> list[NDArray[Any]] | None: ...
+    def push_some(
+        self,
+        time: NDArray[np.int64],
+        columns: list[Any],  # contiguous int64 or float64 arrays
+        codes: list[NDArray[np.int32]],
+        varlen_rows: list[Any],  # (starts, lengths, content)
+        usable: NDArray[np.bool_] | None,
+        ordered: bool,
+        newest: int,
+    ) -> list[NDArray[Any]]: ...
