@@ -136,6 +136,13 @@ def test_check_prints_the_smallest_tables_that_differ(monkeypatch: pytest.Monkey
     testing.check(QUERY, TABLES, modes=["pushes"])
 
 
+def test_check_finds_a_session_that_forgets_what_was_saved(monkeypatch: Any) -> None:
+    monkeypatch.setattr(testing.checking, "STAYS", 0)
+    monkeypatch.setattr(testing.checking, "restore", lambda q, folder: q.open(lateness=100))
+    with pytest.raises(AssertionError, match="mode 'saved' \\(seed=3\\) is not what is expected"):
+        testing.check(QUERY, TABLES, modes="saved", seed=3)
+
+
 def test_check_knows_its_modes() -> None:
     with pytest.raises(wj.QueryError, match="modes: 'push' is not one; did you mean 'pushes'"):
         testing.check(QUERY, TABLES, modes=["push"])

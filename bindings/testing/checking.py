@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from windjoin.diffusion.registry import SHIPPED
 from windjoin.errors import ClusterError, LateRowWarning, QueryError, hint
 from windjoin.inputs import as_table
 from windjoin.query import Query
+from windjoin.session import Session
+from windjoin.state import restore
 from windjoin.testing.comparing import as_one_table, difference
 from windjoin.testing.definition import expected
 from windjoin.testing.playing import arrivals_of, in_turn, push_all
@@ -20,6 +23,7 @@ from windjoin.testing.playing import arrivals_of, in_turn, push_all
 Tables = dict[str, pa.Table]
 Way = Callable[[Query, Tables, int], Any]  # results of a query, by a seed
 MOST_PUSHED = 7  # rows at a time
+STAYS = 0.6  # of pushes after which a session is not saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,9 @@ def check(
 ) -> None:
     """Raise `AssertionError` if a way to run the query gives something else than `expected`.
 
-    ``modes``: some of "batch", "threads", "pushes" (random batches and orders within a lateness)
-    and "hosts" (every strategy, of batches and of pushes); all of them if not given.
+    ``modes``: some of "batch", "threads", "pushes" (random batches and orders within a lateness),
+    "saved" (the same, with sessions saved and restored between pushes) and "hosts" (every
+    strategy, of batches and of pushes); all of them if not given.
     ``seed``: of what is random; a failure tells it, and the smallest tables that differ.
 
     >>> import windjoin as wj
@@ -95,6 +100,24 @@ def _pushes(q: Query) -> Iterator[tuple[str, Way]]:
     yield "pushes", lambda q, tables, seed: _pushed(q, tables, seed)
 
 
+def _saved(q: Query) -> Iterator[tuple[str, Way]]:
+    def way(q: Query, tables: Tables, seed: int) -> Any:
+        random = np.random.default_rng(seed)
+        with tempfile.TemporaryDirectory() as folder:
+
+            def go_on(session: Session) -> Session:
+                """Another session from what this one saved; now and then it is this one."""
+                if random.random() < STAYS:
+                    return session
+                session.save(folder)
+                session.abandon()
+                return restore(q, folder)
+
+            return _pushed(q, tables, seed, go_on)
+
+    yield "saved", way
+
+
 def _on_hosts(q: Query) -> Iterator[tuple[str, Way]]:
     if q.nearest is not None:  # is not for hosts
         return
@@ -127,7 +150,13 @@ def _where_it_goes(way: Callable[..., Any]) -> Way:
     return run
 
 
-def _pushed(q: Query, tables: Tables, seed: int, **options: Any) -> Any:
+def _pushed(
+    q: Query,
+    tables: Tables,
+    seed: int,
+    go_on: Callable[[Session], Session] | None = None,
+    **options: Any,
+) -> Any:
     """Rows pushed in random batches, out of order within a random lateness."""
     random = np.random.default_rng(seed)
     bound = q.bind({name: table.schema for name, table in tables.items()})
@@ -146,7 +175,7 @@ def _pushed(q: Query, tables: Tables, seed: int, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("error", LateRowWarning)
         with q.open(schemas, lateness=lateness, **options) as session:
-            results = [found for _, found in push_all(session, tables, order)]
+            results = [found for _, found in push_all(session, tables, order, go_on)]
     return as_one_table(results)
 
 
@@ -168,6 +197,7 @@ MODES: dict[str, Callable[[Query], Iterator[tuple[str, Way]]]] = {
     "batch": _batch,
     "threads": _threads,
     "pushes": _pushes,
+    "saved": _saved,
     "hosts": _on_hosts,
 }
 

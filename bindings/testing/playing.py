@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -69,14 +69,22 @@ def play(
 
 
 def push_all(
-    session: Session, tables: Mapping[str, pa.Table], order: Iterator[tuple[int, I64]]
+    session: Session,
+    tables: Mapping[str, pa.Table],
+    order: Iterator[tuple[int, I64]],
+    go_on: Callable[[Session], Session] | None = None,
 ) -> Iterator[tuple[Step, Results]]:
-    """Push rows of tables by stream and row numbers, then close."""
+    """Push rows of tables by stream and row numbers, then close.
+
+    ``go_on``: asked after every push for the session that takes the next one
+    """
     names, number = list(tables), 0
     for stream, rows in order:
         table = tables[names[stream]].take(cast(Any, pa.array(rows)))
         yield Step(number, names[stream], table), session.push(names[stream], table)
         number += 1
+        if go_on is not None:
+            session = go_on(session)
     yield Step(number, None), session.close()
 
 
