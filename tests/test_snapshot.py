@@ -20,13 +20,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from windjoin.state.snapshot import MANIFEST
 from windjoin.state.unit import Unit, UnitWriter, checksum
+from windjoin.testing import check
 
 from tests.api import build, open_session, schemas, table_rows, user_time
-from tests.cases import SessionCase
+from tests.cases import Case, SessionCase
 from tests.compare import assert_same_results
 from tests.oracle import Results, replay
 from tests.similarity_paths import streams, table
-from tests.strategies import sessions
+from tests.strategies import outers, sessions
 
 
 def total(results: list[Results]) -> Results:
@@ -236,6 +237,23 @@ def numbers(count: int, first: int = 0) -> dict[str, Any]:
 
 def size_of(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.iterdir())
+
+
+@given(outers(most=3), st.integers(0, 99))
+def test_rows_without_partners_are_restored(case: Case, seed: int) -> None:
+    check(build(case), case.tables(), modes="saved", seed=seed)
+
+
+def test_a_row_that_left_before_earlier_ones_does_not_leave_again(tmp_path: Path) -> None:
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"], how="left")
+    with query.open(lateness=100) as session:
+        session.push("a", {"t": [20, 3], "k": [1, 2]})
+        alone = session.push("b", {"t": [110], "k": [3]})  # nothing before 10 comes
+        session.save(tmp_path)
+    assert alone["a_t"].to_pylist() == [3]
+    with wj.restore(query, tmp_path) as session:
+        assert session.close()["a_t"].to_pylist() == [20]
 
 
 def test_a_save_writes_what_is_new(tmp_path: Path) -> None:

@@ -101,6 +101,9 @@ def _pushes(q: Query) -> Iterator[tuple[str, Way]]:
 
 
 def _saved(q: Query) -> Iterator[tuple[str, Way]]:
+    if q.sides.combined(len(q.streams)):  # cannot be saved
+        return
+
     def way(q: Query, tables: Tables, seed: int) -> Any:
         random = np.random.default_rng(seed)
         with tempfile.TemporaryDirectory() as folder:

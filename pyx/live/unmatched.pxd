@@ -20,6 +20,7 @@ cdef class Unmatched:
     cdef int64_t heap_room
     cdef int64_t _until(self, Ring times, int64_t horizon, bint all_of_them) noexcept nogil
     cdef object _decide(self, Ring times, int64_t last)
+    cdef void _mark(self, int64_t row) noexcept nogil
     cdef bint _has(self, int64_t row) noexcept nogil
     cdef int _need(self, int64_t rows) except -1
     cdef int _push(self, int64_t time, int64_t row) except -1

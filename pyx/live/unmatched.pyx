@@ -70,23 +70,21 @@ cdef class Unmatched:
 
     def mark(self, const int64_t[::1] rows):
         """These have been in a result."""
-        cdef int64_t i, row, mask = self.room - 1, n = rows.shape[0]
+        cdef int64_t i, n = rows.shape[0]
         with nogil:
             for i in range(n):
-                row = rows[i]
-                if row >= self.first:
-                    self.bits[(row & mask) >> 3] |= <uint8_t>(1 << (row & 7))
+                self._mark(rows[i])
 
     def mark_new(self, const int64_t[::1] rows):
         """The same; gives those that had not been, each once."""
-        cdef int64_t i, row, mask = self.room - 1, n = rows.shape[0], found = 0
+        cdef int64_t i, row, n = rows.shape[0], found = 0
         new = np.empty(n, np.int64)
         cdef int64_t[::1] out = new
         with nogil:
             for i in range(n):
                 row = rows[i]
                 if row >= self.first and not self._has(row):
-                    self.bits[(row & mask) >> 3] |= <uint8_t>(1 << (row & 7))
+                    self._mark(row)
                     out[found] = row
                     found += 1
         return new[:found].copy()
@@ -114,6 +112,7 @@ cdef class Unmatched:
             one = self._pop()
             if not self._has(one.row):
                 early.append(one.row)
+                self._mark(one.row)  # it is decided before others that came before it
         last = self._until(times, horizon, all_of_them)
         rows = self._decide(times, last)
         return np.concatenate([np.array(early, np.int64), rows]) if early else rows
@@ -152,6 +151,11 @@ cdef class Unmatched:
                 self.bits[at >> 3] &= <uint8_t>~(1 << (at & 7))
         self.first = last
         return rows[:found].copy() if found < most else rows
+
+    cdef void _mark(self, int64_t row) noexcept nogil:
+        cdef int64_t at = row & (self.room - 1)
+        if row >= self.first:
+            self.bits[at >> 3] |= <uint8_t>(1 << (at & 7))
 
     cdef bint _has(self, int64_t row) noexcept nogil:
         cdef int64_t at = row & (self.room - 1)
