@@ -84,6 +84,26 @@ class Cluster:
         self.hows.update(load["how"] for load in loads_of(self.job.log, manifest))
         return found
 
+    def flush(self, epoch: int) -> list[pa.RecordBatch]:
+        """What is left when nothing more will come: two epochs with the watermarks at the end."""
+        found: list[pa.RecordBatch] = []
+        for last in (epoch, epoch + 1):
+            manifest = decide(self.job, last, self.run, now=lambda: self.clock)
+            ended = replace(manifest, watermarks=(2**63 - 1,) * self.job.streams)
+            arrived = self._packed(ended, dict.fromkeys(self.query.names))
+            for stage in range(self.job.stages):
+                found_now: list[pa.RecordBatch] = []
+                for slot in range(ended.slots):
+                    own = self._of(slot, arrived)
+                    found_now += probe_epoch(own, self.job, ended, slot, stage)
+                if stage < self.job.stages - 1:
+                    arrived = pa.Table.from_batches(found_now, SEGMENTS)
+            found += found_now
+            path = self.job.log.path(manifest.folder, "manifest.json")
+            with open(path, "wb") as file:
+                file.write(ended.as_bytes())
+        return found
+
     def _packed(self, manifest: Manifest, rows: Mapping[str, Any]) -> pa.Table:
         packed: list[pa.RecordBatch] = []
         number = 0

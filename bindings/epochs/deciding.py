@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from windjoin.epochs.manifest import (
     read_manifest,
     with_routes,
 )
+from windjoin.epochs.marks import file_name, min_mark
 from windjoin.epochs.owning import fewer_or_more
 from windjoin.epochs.routing import Owners, Routes, Units
 from windjoin.epochs.slotfile import Footer, read_slot
@@ -92,7 +94,8 @@ def _first(job: Job, run: str, now: float, slots: int | None) -> Manifest:
     return Manifest(
         0, run, None, count, 0, tuple(every), _ended(job, nothing), nothing, window,
         job.described(), job.windows,
-        seen=(now,) * job.streams, decided=now, schemas=job.schemas(),
+        seen=(now,) * job.streams, decided=now, schemas=job.schemas(), before=nothing,
+        marks=job.asked is not None, together=job.together,
     )  # fmt: skip
 
 
@@ -105,16 +108,20 @@ def _next(
     report = report_of(job.log, parent)
     newest, watermarks, seen = _marks(job, epoch, parent, report.counts, now)
     draft = replace(parent, watermarks=watermarks)
-    window = [e for e in _unmerged(parent, report.entry) if needed(draft, e)]
+    there = list(_unmerged(parent, report.entry))
+    window = [e for e in there if needed(draft, e)]
+    gone = [e for e in there if not needed(draft, e)] if job.asked is not None else []
     count = slots or (job.slots if parent.run != run else parent.slots)
     routes, state = _routes(job, parent, report, newest, watermarks, count)
     if router is not None:
         routes, state = router(job, parent, report, routes, count, now)
-    every, entries, own = with_routes(parent.every, window, routes)
+    every, placed, own = with_routes(parent.every, [*window, *gone], routes)
+    entries = placed[: len(window)]
     return Manifest(
         epoch, run, parent.run, count, own, every, watermarks, newest, entries, job.described(),
         job.windows, merge_of(entries), seen, now, report.loads,
         _totals(job, parent.totals, report), state, job.schemas(),
+        parent.watermarks, placed[len(window) :], job.asked is not None, job.together,
     )  # fmt: skip
 
 
@@ -133,7 +140,10 @@ def parent_of(log: Folder, epoch: int, run: str) -> Manifest:
     for one in runs:
         known = read_manifest(log, before, one)
         assert known is not None
-        left = [n for n in map(str, range(known.slots)) if not log.has(f"{known.folder}/{n}")]
+        wanted = [str(n) for n in range(known.slots)]
+        if known.marks:
+            wanted += [os.path.basename(file_name("", n)) for n in range(known.slots)]
+        left = [n for n in wanted if not log.has(f"{known.folder}/{n}")]
         if not left:
             return known
     raise LogError(
@@ -163,7 +173,10 @@ def report_of(log: Folder, done: Manifest) -> Report:
     footers = [read_slot(log, f"{done.folder}/{slot}").footer for slot in range(done.slots)]
     loads = loads_of(log, done)
     counts = next((footer.counts for footer in footers if footer.counts), ())
-    return Report(_entry(done, footers), counts, loads)
+    marks = []
+    if done.marks:
+        marks = [read_slot(log, file_name(done.folder, n)).footer for n in range(done.slots)]
+    return Report(_entry(done, footers, marks), counts, loads)
 
 
 def loads_of(log: Folder, done: Manifest) -> tuple[dict[str, Any], ...]:
@@ -179,8 +192,8 @@ def loads_of(log: Folder, done: Manifest) -> tuple[dict[str, Any], ...]:
     return tuple(told[slot] for slot in sorted(told))
 
 
-def _entry(done: Manifest, footers: Sequence[Footer]) -> Entry:
-    sections = [one for footer in footers for one in footer.sections]
+def _entry(done: Manifest, footers: Sequence[Footer], marks: Sequence[Footer]) -> Entry:
+    sections = [one for footer in footers for one in footer.sections if not one.apart]
     streams = range(len(done.windows))
     low = [min((o.low for o in sections if o.stream == s), default=None) for s in streams]
     high = [max((o.high for o in sections if o.stream == s), default=None) for s in streams]
@@ -188,6 +201,7 @@ def _entry(done: Manifest, footers: Sequence[Footer]) -> Entry:
         done.epoch, done.run, done.slots, done.routes, tuple(low), tuple(high),
         sum(one.length for one in sections), sum(one.rows for one in sections),
         -1 if done.merge is None else done.merge[0],
+        max((one.high for footer in marks for one in footer.sections), default=None), done.marks,
     )  # fmt: skip
 
 
@@ -251,7 +265,9 @@ def _unmerged(parent: Manifest, last: Entry) -> Iterable[Entry]:
 
 
 def needed(manifest: Manifest, entry: Entry) -> bool:
-    """Whether any row of an entry may still meet a row to come."""
+    """Whether any row of an entry may still meet a row to come, or marks of it be asked for."""
+    if entry.until is not None and entry.until >= min_mark(manifest.watermarks):
+        return True
     for stream, latest in enumerate(entry.high):
         if latest is not None:
             horizon = manifest.horizon(stream)

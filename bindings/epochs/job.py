@@ -10,9 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.arrow.plan import Plan
+from windjoin.binding import BoundQuery
+from windjoin.epochs.asking import Asked
 from windjoin.epochs.routing import Units
 from windjoin.epochs.storage import Folder
 from windjoin.expressions import Expression, Udf
+from windjoin.query import Query
 
 MOST_FILES = 96  # that a window may be spread over before they are merged
 
@@ -31,6 +34,7 @@ class Job:
     whole: tuple[Any, ...] = ()  # schemas of the frames, for rejected rows
     static: Any = None  # rows of streams that do not grow (`windjoin.epochs.static`)
     warm_bytes: int = 256 << 20  # that sessions of one worker may hold; 0: none are kept
+    asked: Asked | None = None  # beside, or instead of, the results of an inner join
 
     @property
     def slots(self) -> int:
@@ -57,13 +61,29 @@ class Job:
         """How many."""
         return len(self.plan.query.names)
 
+    @property
+    def query(self) -> Query:
+        """As the user gave it."""
+        return self.plan.query if self.asked is None else self.asked.query
+
+    @property
+    def result(self) -> BoundQuery:
+        """What says how results look."""
+        return self.plan.bound if self.asked is None else self.asked.bound
+
+    @property
+    def together(self) -> bool:
+        """Whether rows stay until all streams have come past them."""
+        return self.plan.query.nearest is not None
+
     def schemas(self) -> dict[str, str]:
         """Of the rows in the log, by stream."""
         return {n: schema_text(self.plan.schema(s)) for s, n in enumerate(self.plan.query.names)}
 
     def described(self) -> dict[str, str]:
         """What may not change from one start to the next, part by part."""
-        query, schemas = self.plan.query, self.plan.schemas
+        query = self.query
+        schemas = self.plan.schemas if self.asked is None else self.asked.schemas
         parts = {f"stream {s.name!r}": repr(s) for s in query.streams}
         parts |= {f"columns of {name!r}": _columns(schemas[name]) for name in query.names}
         parts["streams"] = ", ".join(query.names)
@@ -72,6 +92,12 @@ class Job:
         parts["select"] = "all" if chosen is None else ", ".join(map(repr, chosen))
         parts["closed"] = query.closed
         parts["exclude_self"] = repr(query.exclude_self)
+        if self.asked is not None:
+            names = query.names
+            told = {"keep": query.sides.keep, "exists": query.sides.exists}
+            for option, streams in {**told, "missing": query.sides.missing}.items():
+                parts[option] = ", ".join(names[s] for s in streams) or "none"
+            parts["nearest"] = repr(query.nearest)
         return parts
 
 

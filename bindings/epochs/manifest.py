@@ -33,6 +33,8 @@ class Entry:
     bytes: int = 0
     rows: int = 0
     since: int = -1  # the first epoch whose rows are in its files; -1: its own alone
+    until: int | None = None  # it is asked for marks of partners up to then; None: it has none
+    marks: bool = False  # there are files of marks
 
     @property
     def folder(self) -> str:
@@ -67,6 +69,10 @@ class Manifest:
     totals: dict[str, Any] = field(default_factory=dict)  # of all epochs before
     state: Any = None  # of the router
     schemas: dict[str, str] = field(default_factory=dict)  # of the rows in the files, by stream
+    before: tuple[int | None, ...] = ()  # the watermarks of the epoch before
+    leaving: tuple[Entry, ...] = ()  # what was in the window then and is not any more
+    marks: bool = False  # slots write down which rows have partners
+    together: bool = False  # rows stay until all streams have passed them
     version: int = VERSION
 
     @property
@@ -90,7 +96,8 @@ class Manifest:
 
     def horizon(self, stream: int) -> int | None:
         """Rows of a stream before that time meet no row to come; None: all may."""
-        others = [mark for s, mark in enumerate(self.watermarks) if s != stream]
+        every = enumerate(self.watermarks)
+        others = [mark for s, mark in every if s != stream or self.together]
         if any(mark is None for mark in others):
             return None
         return max(
@@ -101,7 +108,8 @@ class Manifest:
         """The file."""
         told = {name: getattr(self, name) for name in self.__dataclass_fields__}
         told["every"] = [routes.told() for routes in self.every]
-        told["window"] = [list(asdict(entry).values()) for entry in self.window]
+        for name in ("window", "leaving"):
+            told[name] = [list(asdict(entry).values()) for entry in told[name]]
         return json.dumps(told).encode()
 
     @classmethod
@@ -110,9 +118,10 @@ class Manifest:
         windows = tuple(told["windows"])
         told["windows"] = windows
         told["every"] = tuple(Routes.heard(one, windows) for one in told["every"])
-        told["window"] = tuple(_entry(values) for values in told["window"])
-        for name in ("watermarks", "newest", "seen", "loads"):
-            told[name] = tuple(told[name])
+        for name in ("window", "leaving"):
+            told[name] = tuple(_entry(values) for values in told.get(name, ()))
+        for name in ("watermarks", "newest", "seen", "loads", "before"):
+            told[name] = tuple(told.get(name, ()))
         if told["merge"] is not None:
             told["merge"] = tuple(told["merge"])
         return cls(**told)

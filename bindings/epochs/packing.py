@@ -9,29 +9,49 @@ import numpy as np
 import pyarrow as pa
 from windjoin.arrow.packing import as_schema, one_batch
 from windjoin.arrow.places import at_place
-from windjoin.arrow.plan import ROW
 from windjoin.arrow.routes import Copies
 from windjoin.arrow.segments import SegmentWriter, arrow_array
+from windjoin.binding import Prepared
+from windjoin.epochs.asking import OWN
 from windjoin.epochs.hopping import TRAVELLING, departures
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.errors import QueryError
-from windjoin.kernels.spec import I64, Bools
+from windjoin.kernels.spec import I64, Bools, Rows
 from windjoin.layout import plain_type
 
 COUNTS = -2  # in place of a stream number: what was counted
 REJECTED = -16  # minus the stream: rows that are not joined
+ALONE = -40  # minus the stream: rows that come out though they can meet none
 EPOCH_BITS, PART_BITS, ROW_BITS = 18, 13, 32  # of a row's identity in its stream
 _COUNTED = ("stream", "rows", "late", "null_time", "unmatchable", "newest")
 COUNTED = pa.schema([pa.field(name, pa.int64()) for name in _COUNTED])
 REASON = "rejected_as"
 
 
+def number_bits() -> int:
+    """Of a row's identity, below its epoch."""
+    return PART_BITS + ROW_BITS
+
+
 def rejected_schema(job: Job, stream: int) -> pa.Schema:
     """Rows that are not joined, and why."""
     schema = job.whole[stream] if job.whole else job.plan.schema(stream)
-    plain = [field.with_type(plain_type(field.type)) for field in schema]
+    plain = [field.with_type(plain_type(field.type)) for field in schema if field.name not in OWN]
     return pa.schema([*plain, pa.field(REASON, pa.string())])
+
+
+def usable_rows(job: Job, stream: int, rows: pa.RecordBatch, own: Rows) -> Bools | None:
+    """Rows of a stream that can be part of what slots find; None: all."""
+    parts = () if job.asked is None else job.asked.parts
+    found: Bools | None = None
+    for streams, plan in parts:
+        if stream in streams:
+            usable = plan.bound.prepare(streams.index(stream), rows).rows.usable
+            if usable is None:
+                return None
+            found = usable if found is None else found | usable
+    return found if parts else own.usable
 
 
 def pack_epoch(
@@ -58,12 +78,15 @@ class _Packer:
         self.job, self.manifest, self.stream, self.partition = job, manifest, stream, partition
         self.plan = job.plan
         self.schema = self.plan.schema(stream)
-        self.numbered = stream in self.plan.numbered
-        self.read = pa.schema([field for field in self.schema if field.name != ROW])
+        self.numbers = [name for name in self.schema.names if name in OWN]
+        self.read = pa.schema([field for field in self.schema if field.name not in OWN])
+        asked = job.asked
+        self.gives_alone = asked is not None and stream in asked.alone
         limits = self.plan.limits
         number = partition * len(self.plan.query.names) + stream
         self.writer = SegmentWriter(stream, number, limits)
         self.refused = SegmentWriter(REJECTED - stream, number, limits)
+        self.alone = SegmentWriter(ALONE - stream, number, limits)
         self.leaving = SegmentWriter(TRAVELLING - stream, number, limits)
         self.rows = self.late = self.null_time = self.unmatchable = 0
         self.newest: int | None = None
@@ -82,6 +105,7 @@ class _Packer:
         yield from self._send()
         yield from self.writer.finish()
         yield from self.leaving.finish()
+        yield from self.alone.finish()
         yield from self.refused.finish()
         if self.rows:
             yield from self._counted()
@@ -95,14 +119,14 @@ class _Packer:
         self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
         rows = one_batch([as_schema(batch, self.read, name) for batch in given], self.read)
         self.rows += len(rows)
-        if self.numbered:
+        if self.numbers:
             rows = self._with_numbers(rows, first)
         with at_place(f"epoch {self.manifest.epoch}, partition {self.partition} of its frame"):
             prepared = self.plan.bound.prepare(self.stream, rows, first)
         times = prepared.rows.time
         timed = None if prepared.null_time is None else ~prepared.null_time
         good = self._judge(times, timed)
-        usable = prepared.rows.usable
+        usable = usable_rows(self.job, self.stream, rows, prepared.rows)
         if usable is not None:
             matched: Bools | None = usable if good is None else usable & good
             assert matched is not None
@@ -111,6 +135,8 @@ class _Packer:
             )
         else:
             matched = good
+        if usable is not None and self.gives_alone:
+            yield from self._alone(rows, prepared, good)
         if good is not None and not good.all():
             yield from self._refuse(given, good, timed, times)
         chosen = np.arange(len(rows)) if matched is None else np.flatnonzero(matched)
@@ -122,6 +148,20 @@ class _Packer:
                     self.plan, self.manifest.own, self.stream, times[chosen], chosen
                 )
                 yield from self.leaving.write(rows, times, leaving)
+
+    def _alone(
+        self, rows: pa.RecordBatch, prepared: Prepared, good: Bools | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Send rows that can meet none to a slot that lets them out."""
+        own = prepared.rows
+        assert own.usable is not None
+        alone = ~own.usable
+        for mask in (own.present, good):
+            alone = alone if mask is None else alone & mask
+        places = np.flatnonzero(alone)
+        slot = self.partition % self.manifest.slots
+        copies = Copies(places, np.full(len(places), slot, np.int32))
+        yield from self.alone.write(rows, own.time, copies)
 
     def _judge(self, times: I64, timed: Bools | None) -> Bools | None:
         """Which rows have a time and are not late; None: all."""
@@ -161,13 +201,14 @@ class _Packer:
         """Rows that may be one and the same are told apart by epoch, partition and place."""
         if self.partition >= 1 << PART_BITS or first + len(rows) > 1 << ROW_BITS:
             raise QueryError(
-                f"exclude_self: partition {self.partition} with {first + len(rows)} rows; an epoch"
+                f"partition {self.partition} with {first + len(rows)} rows; an epoch"
                 f" may have {1 << PART_BITS} partitions of {1 << ROW_BITS} rows; coalesce the frame"
             )
         epoch = self.manifest.epoch % (1 << EPOCH_BITS)
         start = (epoch << PART_BITS + ROW_BITS) + (self.partition << ROW_BITS) + first
         numbers = pa.array(np.arange(start, start + len(rows)))
-        return pa.RecordBatch.from_arrays([*rows.columns, numbers], schema=self.schema)
+        columns = [*rows.columns, *(numbers for _ in self.numbers)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _counted(self) -> Iterator[pa.RecordBatch]:
         counts = (self.stream, self.rows, self.late, self.null_time, self.unmatchable, self.newest)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from windjoin.arrow.plan import DEFAULT, Limits, Plan, travelling, without_memory
+from windjoin.arrow.plan import DEFAULT, Limits, Plan
 from windjoin.arrow.routes import ExchangeRoute
+from windjoin.binding import BoundQuery
 from windjoin.diffusion.registry import SHIPPED
 from windjoin.durations import Duration
+from windjoin.epochs.asking import COMBINED, Asked, asked_of, check_strategy
 from windjoin.epochs.job import Job
 from windjoin.epochs.routing import Units
 from windjoin.epochs.storage import local_path
@@ -44,10 +46,10 @@ def job_of(
     check_slots(slots)
     if strategy not in STRATEGIES:
         raise QueryError(f"strategy={strategy!r} is not known here{hint(strategy, STRATEGIES)}")
-    kept = travelling(query, schemas)
-    bound = query.bind(kept)
-    units = units_of(bound.spec, strategy, slots, _segment(bound, segment))
-    own = without_memory(query)
+    own, kept, asked = asked_of(query, schemas, limits)
+    check_strategy(asked, strategy)
+    bound = own.bind(kept)
+    units = _units(asked, bound, strategy, slots, _segment(bound, segment))
     everywhere = tuple(ExchangeRoute.everything_to(0) for _ in query.names)
     plan = Plan(own, kept, slots, "single", everywhere, limits=limits)
     return Job(
@@ -59,8 +61,25 @@ def job_of(
         _silences(query, idle),
         None if rejected is None else local_path(rejected),
         tuple(whole),
+        asked=asked,
         **({} if warm_bytes is None else {"warm_bytes": warm_bytes}),
     )
+
+
+def _units(
+    asked: Asked | None, bound: BoundQuery, strategy: str, slots: int, segment: int | None
+) -> Units:
+    """What slots own, such that they can tell what is asked of rows and combinations."""
+    if asked is None:
+        return units_of(bound.spec, strategy, slots, segment)
+    if strategy == "auto" and asked.query.nearest is not None:
+        strategy = "single" if common_key(bound.spec) is None else "groups"
+    if strategy == "auto" and asked.form == COMBINED:
+        strategy = "atr"
+    masters: tuple[int, ...] = ()
+    if len(asked.families) == 1:  # all that is told of its rows is told in one slot
+        masters = asked.families[0].streams
+    return units_of(bound.spec, strategy, slots, segment, masters)
 
 
 def check_slots(slots: Any) -> int:
@@ -85,8 +104,13 @@ def _silences(query: Query, idle: Any) -> tuple[float | None, ...]:
     return tuple(None if one is None else one.nanoseconds / 1e9 for one in every)
 
 
-def units_of(spec: JoinSpec, strategy: str, slots: int, segment: int | None) -> Units:
-    """What slots own: groups of keys if rows of a result share one, else segments of time."""
+def units_of(
+    spec: JoinSpec, strategy: str, slots: int, segment: int | None, masters: Sequence[int] = ()
+) -> Units:
+    """What slots own: groups of keys if rows of a result share one, else segments of time.
+
+    ``masters``: the streams of which one should be the master; any if none is named.
+    """
     windows = tuple(stream.window for stream in spec.streams)
     keys = common_key(spec)
     if strategy == "auto":
@@ -109,13 +133,13 @@ def units_of(spec: JoinSpec, strategy: str, slots: int, segment: int | None) -> 
     length = segment or max(1, max(windows) // (fineness * slots))
     if strategy in ("ctr", "psp"):
         return Units(windows, length=length, once=strategy)
-    return Units(windows, length=length, master=_master(windows))
+    return Units(windows, length=length, master=_master(windows, masters))
 
 
-def _master(windows: Sequence[int]) -> int:
+def _master(windows: Sequence[int], among: Sequence[int]) -> int:
     """The stream for which the others are copied least, at equal rates."""
 
     def copied(master: int) -> int:
         return sum(w + windows[master] for s, w in enumerate(windows) if s != master)
 
-    return min(range(len(windows)), key=lambda stream: (copied(stream), stream))
+    return min(among or range(len(windows)), key=lambda stream: (copied(stream), stream))

@@ -13,14 +13,19 @@ import pyarrow.parquet as pq
 from windjoin.arrow.blocks import BlockCounts
 from windjoin.arrow.local_join import LocalJoin
 from windjoin.arrow.places import at_place
+from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import MOST_ROWS, ResultBatches
 from windjoin.arrow.segments import SegmentReader, arrow_array
+from windjoin.epochs.asking import COMBINED, Asked
 from windjoin.epochs.completing import completed
 from windjoin.epochs.hopping import TRAVELLING, Hops
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
+from windjoin.epochs.nearest import nearest_pairs
+from windjoin.epochs.packing import ALONE as ALONE_ROWS
 from windjoin.epochs.packing import COUNTED, COUNTS, REJECTED, rejected_schema
-from windjoin.epochs.slotfile import MERGED, NEW, SlotWriter, read_slot
+from windjoin.epochs.settling import Settling
+from windjoin.epochs.slotfile import ALONE, MERGED, NEW, SlotFile, SlotWriter, read_slot
 from windjoin.epochs.storage import Folder, local_path
 from windjoin.epochs.warm import Warm, serves
 from windjoin.epochs.window import Window, table_of
@@ -59,6 +64,7 @@ class _Slot:
         self.counts: list[dict[str, Any]] = []
         self.refused: dict[int, list[pa.RecordBatch]] = {}
         self.read_rows = self.written = 0
+        self.alone: dict[int, list[pa.RecordBatch]] = {}
         self.tally = BlockCounts([0] * job.streams)
         self.how = "nothing to do"
 
@@ -69,6 +75,7 @@ class _Slot:
         job, streams = self.job, range(self.job.streams)
         schemas: dict[int, pa.Schema] = {s: self.window.schemas[s] for s in streams}
         schemas |= {REJECTED - s: rejected_schema(job, s) for s in streams}
+        schemas |= {ALONE_ROWS - s: self.window.schemas[s] for s in streams}
         if self.hops is not None:
             schemas |= self.hops.schemas
         reader = SegmentReader({**schemas, COUNTS: COUNTED})
@@ -82,6 +89,8 @@ class _Slot:
                     _add(told, segment.rows.to_pylist()[0])
                 elif segment.stream <= TRAVELLING and self.hops is not None:
                     self.hops.take(segment.stream, segment.rows)
+                elif segment.stream <= ALONE_ROWS:
+                    self.alone.setdefault(ALONE_ROWS - segment.stream, []).append(segment.rows)
                 else:
                     self.refused.setdefault(REJECTED - segment.stream, []).append(segment.rows)
         reader.finish()
@@ -106,6 +115,13 @@ class _Slot:
         for stream, schema in enumerate(self.window.schemas):
             own = [o for o in file.footer.sections if (o.kind, o.stream) == (NEW, stream)]
             self.new.append(table_of([file.rows(one, schema) for one in own], schema))
+        self._read_alone(file)
+
+    def _read_alone(self, file: SlotFile) -> None:
+        for one in file.footer.sections:
+            if one.kind == ALONE:
+                rows = file.rows(one, self.window.schemas[one.stream])
+                self.alone.setdefault(one.stream, []).append(rows)
 
     # -- rows are kept ---------------------------------------------------------------------------
 
@@ -115,6 +131,9 @@ class _Slot:
         for stream, table in enumerate(self.new):
             for rows in table.to_batches():
                 self._add(writer, NEW, stream, rows)
+        for stream, pieces in self.alone.items():
+            for rows in pieces:
+                writer.add(ALONE, stream, rows, 0, 0)
         if self.manifest.merge is not None:
             self._merge(writer, self.manifest.merge)
         parts = writer.finish(self.counts)
@@ -150,7 +169,26 @@ class _Slot:
     # -- results leave ---------------------------------------------------------------------------
 
     def results(self) -> Iterator[pa.RecordBatch]:
-        """The results that the new rows complete."""
+        """The results that the new rows complete, and what else has become final."""
+        asked = self.job.asked
+        if asked is None or self.stage < self.manifest.stages - 1:
+            yield from self._found()
+            return
+        if self.manifest.epoch == self.slot == 0 and self.job.static is not None:
+            self._read_alone(read_slot(self.job.log, f"../{self.job.static.folder}/0"))
+        settling = Settling(self.job, self.manifest, self.slot, self.window)
+        if asked.form == COMBINED:
+            yield from self._combined(asked, settling)
+        elif self.job.together:
+            found = nearest_pairs(self.job, self.manifest, self.window, self.new, self.tally)
+            self.how = "nearest"
+            yield from settling.take(found)
+        else:
+            yield from settling.take(self._found())
+        yield from settling.finish(self.new, self.alone)
+
+    def _found(self) -> Iterator[pa.RecordBatch]:
+        """The results of the join that slots carry out."""
         if self.hops is not None:
             self.how = "hops"
             yield from self.hops.results(self._old(), self.new, self.tally)
@@ -160,12 +198,27 @@ class _Slot:
         if serves(self.job, self.manifest):
             yield from self._by_session()
             return
-        plan = self.job.plan
+        yield from self._scanned(self.job.plan, self._old(), self.new)
+
+    def _scanned(
+        self, plan: Plan, old: Sequence[pa.Table], new: Sequence[pa.Table]
+    ) -> Iterator[pa.RecordBatch]:
+        """The whole window is joined with the new rows."""
         joined, self.how = LocalJoin(plan), "scan"
         output = ResultBatches(plan, joined)
-        old = self._old()
-        for found in completed(joined, old, self.new, plan.limits, self.tally):
+        for found in completed(joined, old, new, plan.limits, self.tally):
             yield from output.batches(found)
+
+    def _combined(self, asked: Asked, settling: Settling) -> Iterator[pa.RecordBatch]:
+        """Combinations, from one join or two."""
+        old = self._old()
+        for number, (streams, plan) in enumerate(asked.parts):
+            own = [[tables[s] for s in streams] for tables in (old, self.new)]
+            found = self._scanned(plan, *own)
+            if number:
+                settling.take_partners(found)
+            else:
+                yield from settling.take_combinations(found)
 
     def _by_session(self) -> Iterator[pa.RecordBatch]:
         warm = Warm(self.job, self.manifest, self.slot, self.window)
@@ -201,7 +254,7 @@ class _Slot:
 
 
 def _add(told: dict[int, dict[str, Any]], count: dict[str, Any]) -> None:
-    """Counts of one part of a stream to those of the others."""
+    """BlockCounts of one part of a stream to those of the others."""
     own = told.setdefault(count["stream"], dict.fromkeys(COUNTED.names, 0) | {"newest": None})
     for name, value in count.items():
         if name == "stream":

@@ -72,6 +72,18 @@ class Units:
         first = max(EARLIEST, low - reach) // self.length
         return first, min(2**63 - 1, high + reach) // self.length
 
+    def one_slot(self, stream: int) -> bool:
+        """Whether each row of a stream is sent to one slot."""
+        if self.keys is not None or self.length is None or self.once is not None:
+            return True
+        return stream == self.master
+
+    def finds_in_one_slot(self, streams: Sequence[int]) -> bool:
+        """Whether all results with certain rows of these streams are found in one slot."""
+        if self.once is not None:
+            return False
+        return any(self.one_slot(stream) for stream in streams)
+
     def told(self) -> dict[str, Any]:
         """As JSON has it."""
         keys = None if self.keys is None else list(self.keys)

@@ -24,7 +24,7 @@ def write_parquet(
     """
     made = pa.BufferOutputStream()
     rows = 0
-    with pq.ParquetWriter(made, job.plan.bound.schema) as writer:
+    with pq.ParquetWriter(made, job.result.schema) as writer:
         for batch in results:
             rows += batch.num_rows
             writer.write_batch(batch)

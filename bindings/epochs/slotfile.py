@@ -20,19 +20,25 @@ MARK = b"windjoin"
 ALIGNED = 64
 TAIL = 8 + len(MARK)
 NEW, MERGED = "new", "merged"
+ALONE = "alone"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """Rows of one stream, in order of time."""
 
-    kind: str  # NEW: of this epoch; MERGED: of earlier ones that this file stands for
+    kind: str  # NEW: of this epoch; MERGED: of earlier ones; ALONE: rows that can meet none
     stream: int
     offset: int
     length: int
     rows: int
     low: int  # earliest time
     high: int  # latest
+
+    @property
+    def apart(self) -> bool:
+        """Whether its rows are in no window."""
+        return self.kind not in (NEW, MERGED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,11 @@ import pyarrow as pa
 from windjoin.arrow.packing import as_schema
 from windjoin.arrow.places import at_place
 from windjoin.arrow.segments import arrow_array
+from windjoin.epochs.asking import OWN
 from windjoin.epochs.job import Job
-from windjoin.epochs.slotfile import MERGED, SlotWriter
+from windjoin.epochs.packing import usable_rows
+from windjoin.epochs.slotfile import ALONE, MERGED, SlotWriter
+from windjoin.kernels.spec import Bools, Rows
 
 BEFORE = -1  # the epoch that their rows are of
 
@@ -41,7 +44,9 @@ def with_static(job: Job, tables: Mapping[int, pa.Table]) -> Job:
     low: list[int | None] = [None] * job.streams
     high: list[int | None] = [None] * job.streams
     for stream, table in sorted(tables.items()):
-        rows, times = _usable(job, stream, table)
+        rows, times, alone = _usable(job, stream, table)
+        if len(alone):
+            writer.add(ALONE, stream, alone, 0, 0)
         if len(rows):
             low[stream], high[stream] = int(times[0]), int(times[-1])
             writer.add(MERGED, stream, rows, int(times[0]), int(times[-1]))
@@ -51,21 +56,36 @@ def with_static(job: Job, tables: Mapping[int, pa.Table]) -> Job:
         digest.update(part)
     folder = f"static-{digest.hexdigest()[:24]}"
     job.log.put(f"{folder}/0", parts)
-    count = sum(section.rows for section in writer.sections)
+    count = sum(section.rows for section in writer.sections if not section.apart)
     known = Static(tuple(sorted(tables)), folder, tuple(low), tuple(high), writer.size, count)
     return replace(job, static=known)
 
 
-def _usable(job: Job, stream: int, table: pa.Table) -> tuple[pa.RecordBatch, np.ndarray]:
-    """Rows that can be part of a result, in order of time."""
+def _usable(
+    job: Job, stream: int, table: pa.Table
+) -> tuple[pa.RecordBatch, np.ndarray, pa.RecordBatch]:
+    """Rows that can be part of a result, in order of time; and others that come out."""
     schema, name = job.plan.schema(stream), job.plan.query.names[stream]
-    batches = [as_schema(batch, schema, name) for batch in table.to_batches()]
-    whole = pa.Table.from_batches(batches, schema).combine_chunks()
+    read = pa.schema([field for field in schema if field.name not in OWN])
+    batches = [as_schema(batch, read, name) for batch in table.to_batches()]
+    whole = pa.Table.from_batches(batches, read).combine_chunks()
+    for own in schema.names[len(read) :]:
+        whole = whole.append_column(own, pa.array(np.arange(-1, -1 - len(whole), -1), pa.int64()))
+    none = pa.RecordBatch.from_pylist([], schema)
     if not whole.num_rows:
-        return pa.RecordBatch.from_pylist([], schema), np.empty(0, np.int64)
-    rows = whole.to_batches()[0]
+        return none, np.empty(0, np.int64), none
+    rows = whole.combine_chunks().to_batches()[0]
     with at_place(f"the batch DataFrame of stream {name!r}"):
         prepared = job.plan.bound.prepare(stream, rows).rows
-    chosen = np.arange(len(rows)) if prepared.usable is None else np.flatnonzero(prepared.usable)
+    usable = usable_rows(job, stream, rows, prepared)
+    chosen = np.arange(len(rows)) if usable is None else np.flatnonzero(usable)
     chosen = chosen[np.argsort(prepared.time[chosen], kind="stable")]
-    return rows.take(arrow_array(chosen, pa.int64())), prepared.time[chosen]
+    alone = none
+    if prepared.usable is not None and job.asked is not None and stream in job.asked.alone:
+        places = np.flatnonzero(~prepared.usable & _present(prepared))
+        alone = rows.take(arrow_array(places, pa.int64()))
+    return rows.take(arrow_array(chosen, pa.int64())), prepared.time[chosen], alone
+
+
+def _present(rows: Rows) -> Bools:
+    return np.ones(len(rows), np.bool_) if rows.present is None else rows.present

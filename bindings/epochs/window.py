@@ -61,7 +61,7 @@ class Window:
 
     def _sections(self, file: SlotFile) -> Iterator[tuple[int, pa.RecordBatch]]:
         for section in file.footer.sections:
-            if not self._gone(section):
+            if not section.apart and not self._gone(section):
                 yield section.stream, file.rows(section, self.schemas[section.stream])
 
     def _gone(self, section: Section) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark import __version__ as spark_version
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
-from windjoin.arrow.plan import ROW
+from windjoin.epochs.asking import OWN
 from windjoin.epochs.job import Job
 from windjoin.epochs.planning import job_of
 from windjoin.epochs.static import with_static
@@ -110,7 +110,7 @@ def planned_stream(
         alike.setdefault(id(frame), []).append(number)
     groups = tuple(tuple(group) for group in alike.values())
     distinct = tuple(given[group[0]] for group in groups)
-    return Streaming(job, spark, distinct, groups, result_type(job.plan.bound, given))
+    return Streaming(job, spark, distinct, groups, result_type(job.result, given))
 
 
 def _rows(job: Job, number: int, frame: Any) -> pa.Table:
@@ -161,7 +161,7 @@ def travelling(job: Job, group: Sequence[int]) -> list[str]:
     found: dict[str, None] = {}
     for number in group:
         schema: pa.Schema = job.whole[number] if job.whole else job.plan.schema(number)
-        found |= dict.fromkeys(name for name in schema.names if name != ROW)
+        found |= dict.fromkeys(name for name in schema.names if name not in OWN)
     return list(found)
 
 

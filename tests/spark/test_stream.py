@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,11 @@ class Sources:
         """The next rows of all streams."""
         for name, rows in self.tables.items():
             start, stop = int(first * len(rows)), int(last * len(rows))
-            pq.write_table(
-                rows.slice(start, stop - start), self.folder / name / f"{epoch:04d}.parquet"
-            )
+            path = self.folder / name / f"{epoch:04d}.parquet"
+            hidden = path.with_name(f".{path.name}")
+            pq.write_table(rows.slice(start, stop - start), hidden)
+            os.utime(hidden, (1.7e9 + epoch, 1.7e9 + epoch))  # in that order they are read
+            hidden.rename(path)
 
     def frames(self) -> dict[str, Any]:
         """Streaming DataFrames."""
