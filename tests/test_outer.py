@@ -119,6 +119,19 @@ def test_hosts_equal_the_oracle(strategy: str, case: Case, most: int, seed: int)
     assert found == expected
 
 
+@given(outers(most=3))
+def test_joined_partitions_equal_the_oracle(case: Case) -> None:
+    """`windjoin.arrow.joiner`: rows of all streams in one partition."""
+    query, tables = build(case), case.tables()
+    join = wj.arrow.joiner(query, stream_column="of", schemas=schemas(case))
+    batches = []
+    for name, table in tables.items():
+        column = pa.array([name] * len(table), pa.string())
+        batches += table.append_column("of", column).to_batches(max_chunksize=3)
+    found = pa.Table.from_batches(list(join(batches)), query.bind(schemas(case)).schema)
+    assert members(case, found) == outcome(case.query, case.rows())
+
+
 def test_rows_come_out_of_hosts_when_they_are_final() -> None:
     query = wj.join(A, B, on=ON, how="anti")
     with query.open(hosts=2, strategy="atr", segment=2) as session:
@@ -376,3 +389,16 @@ def test_plans_tell_which_rows_come_out() -> None:
     asked.run(tables)
     assert "combinations that no row of c fits\nby this join:" in asked.explain()
     assert asked.explain("json")["missing"] == ["c"]
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "full"])
+def test_joined_partitions_give_nearest_partners(how: Any) -> None:
+    query = nearest(how)
+    tables = {"a": vectors([(1, 5), (2, 9)]), "b": vectors([(1, 4), (3, 6), (9, 9)])}
+    schemas_ = {name: table.schema for name, table in tables.items()}
+    join = wj.arrow.joiner(query, stream_column="of", schemas=schemas_)
+    batches = []
+    for name, table in tables.items():
+        batches += table.append_column("of", pa.array([name] * len(table))).to_batches()
+    found = pa.Table.from_batches(list(join(batches)), query.bind(schemas_).schema)
+    wj.testing.assert_same_results(found, query.run(tables))

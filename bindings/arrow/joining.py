@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from windjoin.arrow.blocks import BlockJoin
 from windjoin.arrow.packing import as_schema
-from windjoin.arrow.plan import DEFAULT, Limits, Plan, single
-from windjoin.arrow.probing import ResultBatches, stage_inputs
+from windjoin.arrow.plan import DEFAULT, Limits, Plan, single, without_memory
+from windjoin.arrow.probing import MOST_ROWS, ResultBatches, stage_inputs
 from windjoin.errors import DataError, QueryError
+from windjoin.hows import INNER
 from windjoin.layout import fitted, gatherable
 from windjoin.query import Query
+from windjoin.run import RunOptions, run
 
 Function = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -51,7 +53,10 @@ def joiner(
             "joiner cannot tell which rows of different streams are one row: exclude_self needs"
             " query.run, or windjoin.spark.join"
         )
-    return Joiner(single(query, schemas, limits), stream_column, query.bind(schemas).schema)
+    plain = replace(query, nearest=None, sides=INNER)
+    plan = single(plain, schemas, limits)
+    own = None if query.nearest is None and query.sides.plain else without_memory(query)
+    return Joiner(plan, stream_column, query.bind(schemas).schema, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +66,12 @@ class Joiner:
     plan: Plan
     stream_column: str
     schema: pa.Schema  # of the rows it gives
+    query: Query | None = None  # if more, or less, comes out than results of an inner join
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self.query is not None:
+            yield from self._run(self.query, batches)
+            return
         joined, _, schemas = stage_inputs(self.plan, 0)
         block = BlockJoin(joined, schemas, 0, _unbounded(self.plan.limits))
         for batch in batches:
@@ -73,6 +82,21 @@ class Joiner:
         for found in block.finish():
             for results in output.batches(found):
                 yield from self._laid_out(results)
+
+    def _run(self, query: Query, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """All rows of the partition as whole tables."""
+        schemas = [self.plan.schema(stream) for stream in range(len(query.names))]
+        parts: list[list[pa.RecordBatch]] = [[] for _ in schemas]
+        for batch in batches:
+            for stream, rows in self._parted(batch):
+                parts[stream].append(as_schema(rows, schemas[stream], self._name(stream)))
+        tables = {
+            name: pa.Table.from_batches(part, schema)
+            for name, part, schema in zip(query.names, parts, schemas, strict=True)
+        }
+        table, _ = run(query, tables, RunOptions(threads=1))
+        for results in table.to_batches(max_chunksize=MOST_ROWS):
+            yield from self._laid_out(results)
 
     def _name(self, stream: int) -> str:
         return self.plan.query.names[stream]

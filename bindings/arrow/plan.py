@@ -144,13 +144,15 @@ def travelling(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.S
     if query.nearest is not None:
         raise QueryError(
             "nearest= compares all partners of a row, which segments and hosts do not have in one"
-            " place: use query.run, or join without it and rank the result"
+            " place: use query.run, windjoin.arrow.joiner, windjoin.spark.stream, or join without"
+            " it and rank the result"
         )
     if not query.sides.plain:
         raise QueryError(
             "how=, keep=, exists= and missing= ask whether rows are in a result anywhere, which"
-            " hosts that share the rows do not know: use query.run, query.open or"
-            " windjoin.spark.join, or join without them"
+            " hosts that share the rows do not know: use query.run, query.open,"
+            " windjoin.arrow.joiner, or join, stream and start of windjoin.spark, or join without"
+            " them"
         )
     bound = query.bind(schemas)  # checks names and types
     expressions = [*query.on, *(c for stream in query.streams for c in stream.conditions)]

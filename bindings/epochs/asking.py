@@ -26,6 +26,7 @@ TIME = "windjoin_time"
 OWN = frozenset({ROW, ID})  # columns of windjoin beside those of the frames
 KEPT, SEMI, ANTI, COMBINED = "kept", "semi", "anti", "combined"
 Schemas = Mapping[str, pa.Schema]
+Part = tuple[tuple[int, ...], Plan]  # streams, and their join
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Asked:
     form: str
     families: tuple[Family, ...]
     numbered: frozenset[int]  # streams whose rows have an `ID`
-    parts: tuple[tuple[tuple[int, ...], Plan], ...] = ()  # of combinations: streams and join
+    parts: tuple[Part, ...] = ()  # of combinations: streams and join
 
     @cached_property
     def bound(self) -> BoundQuery:
@@ -139,13 +140,13 @@ def _identity(query: Query, family: Family) -> list[Expression]:
     ]
 
 
-def _parts(query: Query, kept: Schemas, wide: Schemas, limits: Limits) -> list[object]:
+def _parts(query: Query, kept: Schemas, wide: Schemas, limits: Limits) -> list[Part]:
     """The joins that tell of combinations, and of those that have partners."""
     (family,) = _families(query)[1]
     asked: list[tuple[Sequence[int], list[Expression]]] = [(base(query), _shown(query, kept))]
     if query.sides.missing:
         asked.append((against(query), []))
-    found: list[object] = []
+    found: list[Part] = []
     for streams, shown in asked:
         own = replace(part(query, streams), select=(*shown, *_identity(query, family)))
         schemas = {name: wide[name] for name in own.names}

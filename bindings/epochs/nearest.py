@@ -21,7 +21,7 @@ from windjoin.epochs.marks import BEGIN, FOREVER
 from windjoin.epochs.window import Window
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels import batch
-from windjoin.kernels.spec import I64, Bools
+from windjoin.kernels.spec import I64, Bools, Rows
 from windjoin.output import table_fetch
 
 MOST_ROWS = 1 << 16  # of one batch of results
@@ -55,8 +55,8 @@ def nearest_pairs(
     low = min(
         int(rows.time[own].min()) for rows, own in zip(prepared, final, strict=True) if own.any()
     )
-    tables, final, prepared = _from(job, low, tables, final)
-    spec = bound.spec_with(table_fetch(tables))
+    kept, final, prepared = _from(job, low, tables, final)
+    spec = bound.spec_with(table_fetch(kept))
     with as_own_errors():
         found, run, scores = batch.join_rows(spec, prepared)
     counts.comparisons += run.comparisons
@@ -66,7 +66,7 @@ def nearest_pairs(
     counts.results += len(done)
     for first in range(0, len(done), MOST_ROWS):
         chosen = [rows[done[first : first + MOST_ROWS]] for rows in found]
-        out = bound.gather(tables, chosen, scores=scores.of(chosen))
+        out = bound.gather(kept, chosen, scores=scores.of(chosen))
         yield from out.combine_chunks().to_batches()
 
 
@@ -99,11 +99,11 @@ def _rows(job: Job, window: Window, stream: int, new: pa.Table) -> tuple[pa.Tabl
 
 def _from(
     job: Job, low: int, tables: Sequence[pa.Table], final: Sequence[Bools]
-) -> tuple[list[pa.Table], list[Bools], list[object]]:
+) -> tuple[list[pa.Table], list[Bools], list[Rows]]:
     """Rows that those which are final, from a time on, can meet."""
     kept: list[pa.Table] = []
     flags: list[Bools] = []
-    rows: list[object] = []
+    rows: list[Rows] = []
     for stream, (table, own) in enumerate(zip(tables, final, strict=True)):
         times: I64 = job.plan.bound.prepare(stream, table).rows.time
         since = int(less(np.array([low]), job.windows[stream])[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -106,7 +107,7 @@ class Settling:
             first += 2 * count
         return found
 
-    def _deadlines(self, stream: int, column: pa.Array) -> I64:
+    def _deadlines(self, stream: int, column: Any) -> I64:
         own = self.job.plan.bound.time_column(stream)
         values, valid = own.read(column)
         return more(own.ticks(values, valid, 0), self.job.windows[stream])
@@ -135,7 +136,8 @@ class Settling:
 
     def _is_old(self, rows: I64) -> Bools:
         """Rows of earlier epochs."""
-        return (rows >> number_bits()) != self.manifest.epoch % (1 << 63 - number_bits())
+        old: Bools = (rows >> number_bits()) != self.manifest.epoch % (1 << 63 - number_bits())
+        return old
 
     def _known_before(self) -> Iterator[Items]:
         """Items that came out in earlier epochs, or wait."""
@@ -330,6 +332,6 @@ def mark_of(watermarks: Sequence[int | None], family: Family) -> int | None:
     return min(mark for mark in known if mark is not None)
 
 
-def as_numbers(column: pa.Array) -> I64:
+def as_numbers(column: Any) -> I64:
     """An int64 column as an array."""
     return np.asarray(column.to_numpy(zero_copy_only=False))
