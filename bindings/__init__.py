@@ -26,6 +26,7 @@ from windjoin.memory import Memory
 from windjoin.methods import coalesce, greatest, least
 from windjoin.planner import Plan, plan
 from windjoin.query import Query, join
+from windjoin.row_windows import RowWindow, rows
 from windjoin.shedding import Shedding
 from windjoin.similarity import (
     containment,
@@ -65,6 +66,7 @@ __all__ = [
     "Plan",
     "Query",
     "QueryError",
+    "RowWindow",
     "SchemaError",
     "Session",
     "SessionError",
@@ -93,6 +95,7 @@ __all__ = [
     "overlap",
     "plan",
     "restore",
+    "rows",
     "stream",
     "udf",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from windjoin.asof import looks_away
 from windjoin.checking import Typed
 from windjoin.errors import QueryError, SchemaError, hint, quoted
 from windjoin.evaluate import holds, raising_call
@@ -21,7 +22,8 @@ from windjoin.lowering import Lowering
 from windjoin.measures import score_values
 from windjoin.output import Fetch, ResultColumns, table_fetch
 from windjoin.query import Query
-from windjoin.rows import Prepared, StreamRows
+from windjoin.row_windows import RowWindow
+from windjoin.stream_rows import Prepared, StreamRows
 from windjoin.times import Clock, TimeColumn, clock_of, time_column, window_ticks
 from windjoin.watermarks import promise_ticks
 
@@ -83,13 +85,18 @@ class BoundQuery:
         return tuple(
             StreamSpec(
                 stream.name,
-                window_ticks(stream, self.clock, self.query.closed),
+                0
+                if looks_away(self.query, number)
+                else window_ticks(stream, self.clock, self.query.closed),
                 plan.dtypes(),
                 plan.key_forms(),
                 tuple(plan.spaces),
                 plan.wide_specs(),
+                stream.window.count if isinstance(stream.window, RowWindow) else 0,
             )
-            for stream, plan in zip(self.query.streams, self._plans, strict=True)
+            for number, (stream, plan) in enumerate(
+                zip(self.query.streams, self._plans, strict=True)
+            )
         )
 
     def without_scores(self) -> BoundQuery:
@@ -218,6 +225,8 @@ class BoundQuery:
 def _nearest(query: Query, lowering: Lowering) -> Nearest | None:
     if query.nearest is None:
         return None
+    if query.direction is not None:
+        return Nearest(query.nearest, -1, query.direction)
     for number, predicate in enumerate(lowering.predicates):
         if isinstance(predicate, Similarity):
             return Nearest(query.nearest, number)

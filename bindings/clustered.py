@@ -27,6 +27,7 @@ from windjoin.kernels.intake import Intake, LateSplit, Silencing
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.outer import Outer
 from windjoin.kernels.raised import FunctionRaised
+from windjoin.kernels.row_windows import with_row_windows
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.similarity import SAMPLE_ROWS, with_sampled
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
@@ -425,6 +426,7 @@ def join_on_hosts(
     spec: JoinSpec, rows: Sequence[Rows], hosts: Hosts, progress: batch.Progress | None
 ) -> tuple[list[I64], batch.Run, Scores, dict[str, Any]]:
     """Row numbers of every result of whole tables, its scores, and what the hosts did."""
+    spec, rows = with_row_windows(spec, rows)
     statistics = with_sampled(
         measure(spec, list(rows)), spec, spread_varlen(spec, rows, SAMPLE_ROWS)
     )

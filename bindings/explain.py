@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from windjoin.durations import Duration
+from windjoin.asof import told
 from windjoin.kernels.order import Order, Step
 from windjoin.kernels.spec import Equal, JoinSpec, Predicate
 from windjoin.pyx.base.cpu import isa
@@ -31,6 +31,7 @@ def as_data(query: Query, last: BatchRun | None) -> dict[str, Any]:
         "closed": query.closed,
         "on": [repr(condition) for condition in query.on],
         "nearest": query.nearest,
+        "direction": query.direction,
         "exclude_self": [[query.names[a], query.names[b]] for a, b in query.exclude_self],
         "how": query.sides.how,
         **{
@@ -120,7 +121,7 @@ def _text(predicate: Predicate) -> str:
 
 
 def _window(window: Any) -> str | int:
-    return str(window) if isinstance(window, Duration) else window
+    return window if isinstance(window, int) else str(window)
 
 
 def as_text(data: Mapping[str, Any]) -> str:
@@ -135,8 +136,11 @@ def as_text(data: Mapping[str, Any]) -> str:
         )
         lines += _taken(stream)
     lines.append("on")
-    lines += [f"  {condition}" for condition in data["on"]] or ["  nothing: a cross product"]
-    if data["nearest"] is not None:
+    lines += [f"  {condition}" for condition in data["on"]] or [_no_condition(data)]
+    if data["direction"] is not None:
+        names = [stream["name"] for stream in data["streams"]]
+        lines.append(told(data["direction"], data["nearest"], names))
+    elif data["nearest"] is not None:
         lines.append(f"of every row the {data['nearest']} nearest partners")
     lines += _what_comes_out(data)
     for join in data.get("joins", ()):
@@ -173,6 +177,10 @@ def as_text(data: Mapping[str, Any]) -> str:
     if "metrics" in data:
         lines.append(f"results: {data['metrics']['results']:,}")
     return "\n".join(lines)
+
+
+def _no_condition(data: Mapping[str, Any]) -> str:
+    return "  nothing: " + ("time alone decides" if data["direction"] else "a cross product")
 
 
 def _what_comes_out(data: Mapping[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from windjoin.expressions import Alias, Column, Comparison, Constant, Expression
 from windjoin.kinds import UNIT_STEPS
 from windjoin.methods import greatest
 from windjoin.query import Query, join, output_name
+from windjoin.row_windows import RowWindow
 from windjoin.streams import Stream, stream
 
 NEWEST = "newest"  # the column of partial results that has the time of their newest member
@@ -104,6 +105,7 @@ class _Builder:
         return stream(one.of, time=NEWEST, window=longest.window, unit=unit)
 
     def _window_length(self, of: Stream) -> Any:
+        assert not isinstance(of.window, RowWindow), "plan refuses windows of rows"
         return of.window if isinstance(of.window, int) else of.window.nanoseconds
 
     def _time(self, member: int) -> Expression:

@@ -20,7 +20,7 @@ from windjoin.pyx.arrow.payload import Gatherer, Pages
 from windjoin.pyx.live.ingest import Ingest
 from windjoin.pyx.live.store import Counts, Extent, Watermark
 from windjoin.pyx.live.stream_joiner import StreamJoiner
-from windjoin.rows import StreamRows
+from windjoin.stream_rows import StreamRows
 
 MANY = 4  # times as many columns as are read, and a few: reading would cost less than naming them
 FEW = 8

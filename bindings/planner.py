@@ -15,6 +15,7 @@ import pyarrow as pa
 from windjoin.errors import QueryError, hint
 from windjoin.fragments import Fragment, Site
 from windjoin.query import Query
+from windjoin.row_windows import refuse_row_windows
 
 if TYPE_CHECKING:
     from windjoin.plan_model import Alternative
@@ -131,6 +132,7 @@ def plan(
     >>> found.completeness, found.best.orders["a"], len(found.alternatives) > 1
     (1.0, ('b', 'c'), True)
     """
+    refuse_row_windows(query, "plan")
     given = _rates(query, rates)
     _check_positive("cpu", cpu)
     _check_positive("batch_rows", batch_rows)

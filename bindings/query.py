@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from windjoin.asof import Direction, check_direction
 from windjoin.conjunctions import conjuncts
 from windjoin.errors import QueryError, hint, quoted
 from windjoin.expressions import (
@@ -23,6 +24,7 @@ from windjoin.expressions import (
 from windjoin.hows import INNER, How, Sides, check_conditions, check_selected, sides
 from windjoin.notebook import Explanation, query_html
 from windjoin.processor import check_isa
+from windjoin.row_windows import check_row_windows
 from windjoin.runs import Runs
 from windjoin.streams import Stream
 
@@ -54,6 +56,7 @@ class Query:
     nearest: int | None = None
     runs: Runs = field(default_factory=Runs, init=False, repr=False)
     sides: Sides = INNER  # which rows come out
+    direction: Direction | None = None  # in which ``nearest`` looks in time
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -362,6 +365,7 @@ def join(
     cross: bool = False,
     exclude_self: bool | Iterable[Any] = False,
     nearest: int | None = None,
+    direction: Direction | None = None,
     how: How = "inner",
     keep: Iterable[Any] = (),
     exists: Iterable[Any] = (),
@@ -380,6 +384,9 @@ def join(
     ``nearest``: of every row that completes results, only those with so many best partners: least
     by the distance in ``on``, or greatest by the similarity; ties go to the earlier time, then to
     the earlier arrival.  For two streams, and one measure that is compared with a number.
+    ``direction``: with ``nearest``, an as-of join: of every row of the first stream only so many
+    partners nearest in time stay, before it ("backward"), after it ("forward") or either way
+    ("nearest"); no farther than the windows reach.
     ``how``: "left", "right" and "full" also give the rows of the first, the last, or any stream
     that are in no result, once, with nulls for all others; "semi" gives the rows of the first
     stream that are in a result, each once, and "anti" those that are in none.
@@ -407,15 +414,17 @@ def join(
     conditions = _conditions(on, names)
     asked = sides(names, how, keep, exists, missing)
     check_conditions(asked, conditions, names)
-    if not cross:
+    if not cross and direction is None:
         _check_connected(conditions, names)
         _check_base_connected(asked, conditions, names)
     chosen = None if select is None else _selection(select, names)
     check_selected(asked, chosen, names)
-    if nearest is not None:
+    check_direction(direction, nearest, names)
+    check_row_windows(streams, nearest)
+    if nearest is not None and direction is None:
         _check_nearest(nearest, conditions, names)
     apart = _self_pairs(exclude_self, names)
-    return Query(streams, conditions, chosen, closed, apart, nearest, asked)
+    return Query(streams, conditions, chosen, closed, apart, nearest, asked, direction)
 
 
 def _check_nearest(nearest: object, conditions: Iterable[Expression], names: list[str]) -> None:
@@ -427,7 +436,8 @@ def _check_nearest(nearest: object, conditions: Iterable[Expression], names: lis
     if measures != 1:
         raise QueryError(
             f"nearest= needs one condition that compares a distance or similarity with a number,"
-            f' such as wj.l2(a["v"], b["v"]) <= 0.5; on= has {measures}'
+            f' such as wj.l2(a["v"], b["v"]) <= 0.5; on= has {measures}; for partners nearest in'
+            ' time say direction="backward", "forward" or "nearest"'
         )
 
 

@@ -44,7 +44,9 @@ def _lines(query: Query, paths: Mapping[str, str], output: str | None) -> Iterat
     yield f"closed = {json.dumps(query.closed)}"
     if query.nearest is not None:
         yield f"nearest = {query.nearest}"
-    if not query.on:
+    if query.direction is not None:
+        yield f"direction = {json.dumps(query.direction)}"
+    if not query.on and query.direction is None:
         yield "cross = true"
     if output is not None:
         yield f"output = {json.dumps(output)}"

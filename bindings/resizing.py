@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from windjoin.binding import BoundQuery
     from windjoin.kernels.intake import Intake
     from windjoin.query import Query
+from windjoin.row_windows import RowWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +137,12 @@ def change_of(
     if live is None or bound is None:
         raise SessionError("set_window needs the schemas of all streams; open with schemas=")
     plain = query.sides.plain and query.nearest is None
-    if not isinstance(live, (LiveJoin, ClusterJoin)) or not plain:
-        raise SessionError("set_window is for inner joins without nearest=")
     one = query.streams[stream].with_window(length)
+    plain &= not isinstance(one.window, RowWindow)
+    if not isinstance(live, (LiveJoin, ClusterJoin)) or not plain:
+        raise SessionError(
+            "set_window is for inner joins without nearest=, and for windows of time"
+        )
     clock_of([one], bound.schemas)  # refuses a length that does not go with its times
     ticks = window_ticks(one, bound.clock, query.closed)
     if at is not None:

@@ -21,6 +21,8 @@ from windjoin.held import NOTHING, Held
 from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors, own_error
+from windjoin.kernels.asof_live import AsofJoin
+from windjoin.kernels.counted import CountedJoin
 from windjoin.kernels.intake import Intake, LateSplit, Silencing
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.outer import Left
@@ -43,6 +45,7 @@ from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.reporting import Report, report_of
 from windjoin.resizing import Resizing, change_of
+from windjoin.row_windows import check_session, counts_rows
 from windjoin.run import threads_for
 from windjoin.strategies import check_hosts
 from windjoin.streams import idle_length
@@ -223,6 +226,11 @@ class Session(SessionBase):
     ) -> Intake:
         """What takes the rows."""
         hosts = asked_hosts(bound, self._options)
+        if hosts is None and self.query.direction is not None:
+            return AsofJoin(spec, lateness, silence=silence)
+        if counts_rows(self.query):
+            check_session(self.query, hosts is not None)
+            return CountedJoin(spec, lateness, silence=silence)
         if hosts is None:
             return LiveJoin(spec, lateness, silence=silence)
         ordered = self._options.ordered

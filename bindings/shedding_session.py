@@ -19,6 +19,7 @@ from windjoin.kernels.spec import F64, I64, JoinSpec
 from windjoin.pyx.live.metered import MeteredDoor
 from windjoin.pyx.live.shedder import Beat
 from windjoin.query import Query
+from windjoin.row_windows import refuse_row_windows
 from windjoin.session import Session, SessionOptions
 from windjoin.shed_report import lines, report, told
 from windjoin.shedding import Shedding
@@ -48,6 +49,7 @@ class SheddingSession(MeteredDoor, Session):
                 "shed= is not for how=, keep=, exists= and missing=: partners that are not looked"
                 " at would make rows come out that have some; leave it out"
             )
+        refuse_row_windows(query, "shed=")
         if query.nearest is not None:
             raise QueryError(
                 "nearest= with shed=: partners that are not looked at would make others the"

@@ -13,8 +13,9 @@ from windjoin.conjunctions import conjuncts
 from windjoin.durations import NANOSECONDS, SPELLINGS, Duration, is_duration, parse_duration
 from windjoin.errors import QueryError
 from windjoin.expressions import Column, Expression
+from windjoin.row_windows import RowWindow
 
-Window = str | int | timedelta | np.timedelta64 | Duration
+Window = str | int | timedelta | np.timedelta64 | Duration | RowWindow
 Filter = Expression | Callable[["Stream"], Expression]
 
 
@@ -29,7 +30,7 @@ class Stream:
 
     name: str
     time: str
-    window: Duration | int  # an integer counts in units of the time column
+    window: Duration | int | RowWindow  # an integer counts in units of the time column
     unit: str | None = None
     where: Expression | None = None
     idle: Duration | None = None
@@ -42,7 +43,7 @@ class Stream:
         return Column(self.name, column)
 
     def __repr__(self) -> str:
-        window = self.window if isinstance(self.window, int) else str(self.window)
+        window = str(self.window) if isinstance(self.window, Duration) else self.window
         unit = "" if self.unit is None else f", unit={self.unit!r}"
         where = "" if self.where is None else f", where={self.where!r}"
         idle = "" if self.idle is None else f", idle={str(self.idle)!r}"
@@ -76,9 +77,10 @@ def stream(
     ``time`` names a timestamp column, or an integer column; ``unit`` says what such an integer
     counts ("s", "ms", "us", "ns", "m", "h", "d").  ``window`` is how much older than the newest
     member of a combination a row of this stream may be: "10s", "1h30m", a timedelta, or an integer
-    in units of the time column.  ``where`` keeps only some rows: an expression over this stream's
-    columns, or a function of the stream that returns one.  ``idle`` is for sessions: a stream that
-    has sent nothing for that long on the clock does not hold others back (see `Query.open`).
+    in units of the time column; or `rows`, so many last rows.  ``where`` keeps only some rows: an
+    expression over this stream's columns, or a function of the stream that returns one.  ``idle``
+    is for sessions: a stream that has sent nothing for that long on the clock does not hold others
+    back (see `Query.open`).
 
     >>> stream("calls", time="ts", window="90s", where=lambda calls: calls["price"] > 0)
     stream('calls', time='ts', window='1m30s', where=calls["price"] > 0)
@@ -117,8 +119,10 @@ def _unit(name: str, unit: str | None) -> str | None:
     return known
 
 
-def _window(name: str, window: Any, unit: str | None) -> Duration | int:
+def _window(name: str, window: Any, unit: str | None) -> Duration | int | RowWindow:
     length: Duration | int
+    if isinstance(window, RowWindow):
+        return window
     if isinstance(window, numbers.Integral) and not isinstance(window, (bool, np.timedelta64)):
         length = int(window) if unit is None else Duration(int(window) * NANOSECONDS[unit])
         negative = window < 0

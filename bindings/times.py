@@ -30,6 +30,7 @@ from windjoin.kinds import (
     kind_of,
     value_type,
 )
+from windjoin.row_windows import RowWindow
 from windjoin.streams import Stream
 
 Bools = NDArray[np.bool_]
@@ -121,7 +122,9 @@ def _check_window(stream: Stream, step: Fraction | None, schemas: Mapping[str, p
 
 
 def window_ticks(stream: Stream, clock: Clock, closed: Literal["both", "right"]) -> int:
-    """The stream's window in ticks, inclusive."""
+    """The stream's window in ticks, inclusive; of rows it takes as long as it takes."""
+    if isinstance(stream.window, RowWindow):
+        return 0
     ticks = clock.ticks(stream.window, closed)
     if ticks > INT64_MAX:
         raise QueryError(

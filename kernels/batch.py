@@ -8,22 +8,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from windjoin.kernels.asof import by_keys_alone, live_order, merged, nearest_in_time
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.keys import encode_tables
 from windjoin.kernels.nearest import candidates, of_doubles
 from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.outer import Lonely
 from windjoin.kernels.parts import Parts, Range, cut, shared_key
+from windjoin.kernels.row_windows import with_row_windows
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import with_sampled
 from windjoin.kernels.sorting import Sorted, in_time_order
 from windjoin.kernels.spec import I64, Bools, Function, JoinSpec, Nearest, Opaque, Rows
-from windjoin.kernels.statistics import Statistics, measure
+from windjoin.kernels.statistics import Statistics, measure, unseen
 from windjoin.kernels.threads import in_threads
 from windjoin.kernels.varlen import encode_varlen
 from windjoin.pyx.base.column import ColumnView
 from windjoin.pyx.base.output import Output, release
+from windjoin.pyx.base.pieces import taken
 from windjoin.pyx.indexes.postings import KeyPostings
 from windjoin.pyx.probing.pipeline import Pipeline
 
@@ -91,16 +94,26 @@ def join_rows(
     ``lonely``: gets the rows of kept streams that are in no result, or those that are in one where
     nothing else is wanted of results; these are not given then.
     """
+    spec, rows = with_row_windows(spec, rows)
     varlen_rows = encode_varlen(spec, rows)
     streams = in_threads(threads, in_time_order, [*zip(rows, varlen_rows, strict=True)])
     spec = _on_original_rows(spec, streams)
     sizes = tuple(len(stream.time) for stream in streams)
-    if before is not None and before.serves(sizes):
+    in_time = by_keys_alone(spec)
+    if in_time:
+        run = Run(live_order(spec), unseen(spec), sizes)
+    elif before is not None and before.serves(sizes):
         run = Run(before.order.over(spec), before.statistics, sizes, reused=True)
     else:
         statistics = _statistics(spec, streams)
         run = Run(best_order(spec, statistics, _start(spec)), statistics, sizes)
     run.threads = max(1, min(threads, sizes[run.order.start]))
+    if in_time:
+        return (
+            _merged(spec, rows, streams, run, progress, lonely),
+            run,
+            Scores.of_varlen_rows(spec, varlen_rows),
+        )
     parts = cut(spec, streams, run.order, run.statistics, run.threads)
     run.parts = len(parts.ranges), parts.by
     streams = list(parts.streams)  # those that were divided are not needed any more
@@ -117,6 +130,31 @@ def join_rows(
     found = output.finish() if nearest is None else nearest
     run.results = len(found[0])
     return found, run, Scores.of_varlen_rows(spec, varlen_rows)
+
+
+def _merged(
+    spec: JoinSpec,
+    rows: Sequence[Rows],
+    streams: Sequence[Sorted],
+    run: Run,
+    progress: Progress | None,
+    lonely: Lonely | None,
+) -> list[I64]:
+    """Results where keys and time alone say who is a partner; ``rows``: as they came."""
+    places = merged(spec, streams, run.threads, progress)
+    found = [
+        place if stream.origin is None else taken(stream.origin, place)
+        for stream, place in zip(streams, places, strict=True)
+    ]
+    run.results = len(found[0])
+    run.hops = [{"asked": len(streams[0].time), "proposed": run.results, "kept": run.results}]
+    run.structures = [{"a merge in order of time"}]
+    if lonely is not None and spec.kept is not None:
+        for stream in spec.kept.streams:
+            matched = np.zeros(len(rows[stream]), np.bool_)
+            matched[found[stream]] = True
+            lonely.look_at(stream, rows[stream], matched)
+    return found
 
 
 def _start(spec: JoinSpec) -> int | None:
@@ -156,6 +194,12 @@ def _nearest(
         for stream in streams
     ]
     times = streams[0].time[found[0]], streams[1].time[found[1]]
+    if nearest.direction is not None:
+        best_rows = nearest_in_time(nearest, (found[0], found[1]), times)
+        return [
+            rows if stream.origin is None else stream.origin[rows]
+            for stream, rows in zip(streams, best_rows, strict=True)
+        ]
     pairs = candidates(spec, nearest, views, of_doubles(spec, nearest), found, times)
     best = pairs.best(nearest.most)
     return [

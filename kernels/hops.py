@@ -17,6 +17,7 @@ from windjoin.kernels.spec import (
     Compare,
     Equal,
     Function,
+    Held,
     JoinSpec,
     NotEqual,
     Predicate,
@@ -98,6 +99,8 @@ def lower(predicate: Predicate, target: int, sides: Sequence[Side]) -> tuple[Any
     """One predicate as a filter of the pipeline."""
     if isinstance(predicate, (Equal, NotEqual)):
         return as_code_filter(predicate, target, sides)
+    if isinstance(predicate, Held):
+        predicate = Compare(predicate.left, "<=", predicate.right, "int64")
     if isinstance(predicate, (Compare, Between)):
         return as_filter(predicate, target, sides)
     if isinstance(predicate, Function):

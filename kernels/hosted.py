@@ -88,6 +88,10 @@ class HostJoin:
             fresh.serve(access)
         fresh.insert(self._stored(stream, rows))
         self.windows[stream] = fresh
+        self.replan()
+
+    def replan(self) -> None:
+        """Make pipelines anew, over the indexes that there are."""
         self._measured = self.comparisons
         for way in self._pipelines:
             hops = enumerate(self._hops(way))

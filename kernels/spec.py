@@ -26,6 +26,7 @@ F64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Dtype = Literal["int64", "float64"]
 Operator = Literal["<", "<=", ">", ">=", "!="]
+Direction = Literal["backward", "forward", "nearest"]
 MeasureOperator = Literal["<", "<=", ">", ">=", "==", "!="]
 WideForm = Literal["set", "weighted", "float32", "float64", "uint8"]
 MOST_OPERANDS = 32  # of a `Function`
@@ -185,6 +186,26 @@ class Between(Reading):
 
 
 @dataclass(frozen=True, slots=True)
+class Held(Reading):
+    """``left <= right``: the time of a row, and the last at which a window of rows has the other.
+
+    No index serves it: of live rows the right side becomes known later.
+    """
+
+    usual_share: ClassVar[float] = 0.5
+    filter_cost: ClassVar[float] = 1.5
+
+    left: Operand
+    right: Operand
+    text: str = ""
+    place: int = UNPLACED
+
+    @property
+    def operands_read(self) -> tuple[Operand, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
 class Function(Reading):
     """A user's scalar function of operands of any number of streams, true where it returns true.
 
@@ -280,7 +301,7 @@ class Similarity(Reading):
         return (self.left, self.right)
 
 
-Predicate = Equal | NotEqual | Compare | Between | Function | Opaque | Similarity
+Predicate = Equal | NotEqual | Compare | Between | Held | Function | Opaque | Similarity
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,14 +333,20 @@ class StreamSpec:
     keys: tuple[Literal["int64", "bytes"], ...] = ()
     spaces: tuple[int, ...] = ()  # the key space of each key
     varlen: tuple[VarlenSpec, ...] = ()
+    rows: int = 0  # so many last rows are the window, however long that is; 0: a length of time is
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Of every row that completes results only those with the ``most`` best partners stay."""
+    """Of every row that completes results only those with the ``most`` best partners stay.
+
+    With a direction: of every row of the first stream those with the partners nearest in time;
+    windows are 0 where that direction does not look.
+    """
 
     most: int
-    predicate: int  # number of the `Similarity` whose measure says what is better
+    predicate: int  # number of the `Similarity` whose measure says what is better; -1: time does
+    direction: Direction | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -374,3 +374,53 @@ def _reason_to_reject(time: int | None, watermark: int | None) -> OneOf["null ti
 
 def _later(one: int | None, other: int) -> int:
     return other if one is None else max(one, other)
+
+
+def nearest_in_time(
+    query: Query, streams: Sequence[list[Row]], direction: str, most: int
+) -> list[tuple[int, int]]:
+    """Of every row of the first stream the pairs with so many rows nearest in time.
+
+    Of those equally far the earlier; of those of one time the last to arrive if they are not later
+    than the row, else the first.
+    """
+    found = []
+    for i, row in enumerate(streams[0]):
+        partners = []
+        for left, j in join(query, streams):
+            ahead = streams[1][j][TIME] - row[TIME] if left == i else 0
+            if left == i and ahead <= 0 and direction != "forward":
+                partners.append((-ahead, 0, -j, j))
+            elif left == i and ahead >= 0 and direction != "backward":
+                partners.append((ahead, 1, j, j))
+        found += [(i, j) for *_, j in sorted(partners)[:most]]
+    return found
+
+
+def within_last_rows(
+    query: Query, streams: Sequence[list[Row]], counts: Sequence[int | None]
+) -> Results:
+    """Results where some windows are the last rows of a stream, not a length of time.
+
+    Those windows are to be long in ``query``.  A row is in its window as long as fewer than so many
+    rows of its stream come after it and not after the latest row of the result; rows that filters
+    exclude do not count.
+    """
+
+    def place(stream: int, row: int) -> tuple[int, int, int]:
+        return (streams[stream][row][TIME], stream, row)
+
+    def held(numbers: tuple[int, ...]) -> bool:
+        latest = max(place(s, row) for s, row in enumerate(numbers))
+        for s, count in enumerate(counts):
+            later = sum(
+                place(s, numbers[s]) < place(s, row) <= latest
+                for row in range(len(streams[s]))
+                if takes_part(query, s, streams[s][row])
+            )
+            if count is not None and later >= count:
+                return False
+        return True
+
+    found = join(query, streams)
+    return Counter({numbers: times for numbers, times in found.items() if held(numbers)})

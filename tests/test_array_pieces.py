@@ -41,6 +41,19 @@ def test_sorting_is_stable_whatever_the_order(shape: str) -> None:
     assert np.array_equal(in_order, keys[expected])
 
 
+@pytest.mark.parametrize("bits", [0, 1, 10, 11, 12, 22, 23, 33, 34, 45, 49, 50, 56, 63, 64])
+@pytest.mark.parametrize("n", [(1 << 14) - 1, 1 << 14, 40_000])
+def test_sorting_is_stable_in_any_range(bits: int, n: int) -> None:
+    rng = np.random.default_rng(bits)
+    keys = rng.integers(0, 2**bits, n, np.uint64, endpoint=False) if bits < 64 else None
+    keys = rng.integers(0, 2**64 - 1, n, np.uint64, endpoint=True) if keys is None else keys
+    signed = (keys - np.uint64(2**bits // 2)).view(np.int64)
+    order, in_order = sorting(signed)
+    expected = np.argsort(signed, kind="stable")
+    assert np.array_equal(order, expected)
+    assert np.array_equal(in_order, signed[expected])
+
+
 def test_the_last_key_decides_first() -> None:
     rng = np.random.default_rng(6)
     keys = [rng.integers(0, 4, N) for _ in range(3)]

@@ -14,10 +14,10 @@ ROOT = Path(__file__).parent.parent
 CATALOGUE = ROOT / "docs" / "errors.md"
 MODEL = (
     "durations", "expressions", "streams", "query", "constants", "checking", "pairs", "evaluate",
-    "functions", "operands", "lowering", "times", "output", "rows", "binding", "inputs", "run",
-    "session", "watermarks", "similarity", "measures", "varlen", "strategies", "clustered",
+    "functions", "operands", "lowering", "times", "output", "stream_rows", "binding", "inputs",
+    "run", "session", "watermarks", "similarity", "measures", "varlen", "strategies", "clustered",
     "java", "memory", "streamed", "late", "own_times", "held", "waiting", "signatures", "hows",
-    "shedding", "shedding_session",
+    "shedding", "shedding_session", "asof", "row_windows",
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()

@@ -144,9 +144,9 @@ def test_a_push_that_is_broken_off_ends_the_session(
 @pytest.mark.parametrize(
     ("rows_only", "where"),
     [
-        (True, "windjoin.rows.StreamRows.prepare"),
+        (True, "windjoin.stream_rows.StreamRows.prepare"),
         (True, "windjoin.session.as_table"),
-        (False, "windjoin.rows.StreamRows.prepare"),
+        (False, "windjoin.stream_rows.StreamRows.prepare"),
     ],
 )
 def test_an_interrupt_before_rows_were_taken_refuses_them(

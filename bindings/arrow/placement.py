@@ -15,6 +15,7 @@ from windjoin.errors import QueryError
 from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import F64, Between, Compare, Equal, JoinSpec
 from windjoin.query import Query
+from windjoin.row_windows import refuse_row_windows
 
 FINENESS = (8, 4, 2)  # segments per host that are tried, while copies stay few
 MOST_COPIES = 1.1  # rows sent per row, for the sake of balance
@@ -74,6 +75,7 @@ def place(
     ``histogram`` is needed by all strategies that route by time.  ``segment``: ticks, else chosen.
     ``hot``: hashes of keys that strategy ``groups`` spreads over hosts by time.
     """
+    refuse_row_windows(query, "a join of record batches, or on Spark,")
     if query.nearest is not None:
         raise QueryError("nearest= is not for hosts=: partners of a row lie on several of them")
     kept = travelling(query, schemas)

@@ -14,6 +14,7 @@ from windjoin.binding import BoundQuery
 from windjoin.errors import QueryError, SchemaError, quoted
 from windjoin.layout import plain_type
 from windjoin.query import Query
+from windjoin.row_windows import refuse_row_windows
 
 Strategy = Literal["single", "atr", "groups", "ctr", "psp"]
 ROW = "windjoin_row"  # identity of a row, where several streams are one table
@@ -141,6 +142,7 @@ def travelling(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.S
     >>> {name: kept.names for name, kept in travelling(q, {"a": schema, "b": schema}).items()}
     {'a': ['t', 'k', 'x'], 'b': ['t', 'k', 'y']}
     """
+    refuse_row_windows(query, "a join of record batches, or on Spark,")
     if query.nearest is not None:
         raise QueryError(
             "nearest= compares all partners of a row, which segments and hosts do not have in one"

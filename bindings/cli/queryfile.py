@@ -12,11 +12,12 @@ import windjoin as wj
 from windjoin.cli.conditions import parse_expression
 from windjoin.errors import InputError, QueryError, hint
 from windjoin.query import Query
+from windjoin.row_windows import window_of
 from windjoin.streams import Stream
 
 _QUERY_KEYS = (
-    "on", "select", "closed", "cross", "exclude_self", "nearest", "how", "keep", "exists",
-    "missing", "ordered", "threads", "output", "memory", "spill", "streams", "shed",
+    "on", "select", "closed", "cross", "exclude_self", "nearest", "direction", "how", "keep",
+    "exists", "missing", "ordered", "threads", "output", "memory", "spill", "streams", "shed",
 )  # fmt: skip
 _SHED_KEYS = tuple(field.name for field in fields(wj.Shedding))
 _STREAM_KEYS = ("path", "time", "window", "unit", "where", "idle")
@@ -66,6 +67,7 @@ def _described(described: Mapping[str, Any], folder: Path) -> QueryFile:
         cross=_value(described, "cross", bool, False),
         exclude_self=_exclude_self(described),
         nearest=_value(described, "nearest", int, None),
+        direction=_value(described, "direction", str, None),
         how=_value(described, "how", str, "inner"),
         keep=_texts(described, "keep") or (),
         exists=_texts(described, "exists") or (),
@@ -123,7 +125,7 @@ def _stream(name: str, table: Mapping[str, Any]) -> Stream:
     return wj.stream(
         name,
         time=_value(table, "time", str, None),
-        window=table["window"],
+        window=window_of(table["window"]),
         unit=_value(table, "unit", str, None),
         idle=_value(table, "idle", str, None),
         where=where and (lambda stream: _expression(where, "where", {name: stream})),

@@ -10,7 +10,7 @@ from windjoin.expressions import Expression, Udf
 from windjoin.kernels.fingerprint import fingerprint
 from windjoin.query import Query
 
-PARTS = ("streams", "on", "select", "closed", "exclude_self", "nearest", "sides")
+PARTS = ("streams", "on", "select", "closed", "exclude_self", "nearest", "direction", "sides")
 
 
 def described(query: Query) -> dict[str, Any]:
@@ -25,6 +25,7 @@ def described(query: Query) -> dict[str, Any]:
         "closed": query.closed,
         "exclude_self": [list(pair) for pair in query.exclude_self],
         "nearest": query.nearest,
+        "direction": query.direction,
         "sides": {one: list(getattr(query.sides, one)) for one in ("keep", "exists", "missing")},
         # code is not the same in another version of Python
         "functions": {"python": list(sys.version_info[:2]), "are": functions},

@@ -14,6 +14,7 @@ from windjoin.diffusion.registry import SHIPPED
 from windjoin.errors import ClusterError, LateRowWarning, QueryError, hint
 from windjoin.inputs import as_table
 from windjoin.query import Query
+from windjoin.row_windows import counts_rows
 from windjoin.session import Session
 from windjoin.state import restore
 from windjoin.testing.comparing import as_one_table, difference
@@ -131,6 +132,8 @@ def _on_hosts(q: Query) -> Iterator[tuple[str, Way]]:
                 f"hosts={hosts}, {strategy}",
                 _where_it_goes(lambda q, tables, seed, o=options: q.run(tables, **o)),
             )
+        if counts_rows(q):  # are not for sessions with hosts
+            continue
         yield (
             f"pushes, hosts=2, {strategy}",
             _where_it_goes(

@@ -14,6 +14,7 @@ from windjoin.inputs import as_table
 from windjoin.layout import gatherable
 from windjoin.output import plain_column
 from windjoin.query import Query
+from windjoin.row_windows import RowWindow
 from windjoin.streams import Stream
 from windjoin.testing.values import Row, as_arrow, plain_rows, value
 
@@ -170,14 +171,33 @@ class Definition:
         times = {s: self.time(s, row) for s, row in member.items()}
         newest = max(times.values())
         for s, time in times.items():
-            age, window = newest - time, self.windows[s]
+            window: Any = self.windows[s]
+            if isinstance(window, RowWindow):
+                if not self._among_last(s, member, window.count):
+                    return False
+                continue
+            age = newest - time
             if age > window or (self.query.closed == "right" and age and age >= window):
                 return False
         return True
 
+    def _among_last(self, stream: int, member: Mapping[int, int], count: int) -> bool:
+        """Whether fewer rows of a stream come behind its own, up to the latest of all."""
+
+        def place(s: int, row: int) -> tuple[Any, int, int]:
+            return (self.time(s, row), s, row)
+
+        latest = max(place(s, row) for s, row in member.items())
+        own = place(stream, member[stream])
+        behind = [row for row in self.usable(stream) if own < place(stream, row) <= latest]
+        return len(behind) < count
+
     def _nearest(self, found: list[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
         """Those that are among the best of the row that completes them."""
         most = self.query.nearest
+        if self.query.direction is not None:
+            yield from self._nearest_in_time(found)
+            return
         (typed,) = (t for c in self.conditions for t in _measures(c))
         assert isinstance(typed.node, PairFunction)
         sign = -1 if typed.node.name in LARGEST_FIRST else 1
@@ -189,6 +209,19 @@ class Definition:
             of.setdefault(later, []).append((cost, *earlier, (i, j)))
         for candidates in of.values():
             for *_, pair in sorted(candidates)[:most]:
+                yield pair
+
+    def _nearest_in_time(self, found: list[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+        """Those whose second row is among the nearest in time to the first."""
+        of: dict[int, list[Any]] = {}
+        for i, j in found:
+            ahead = self.time(1, j) - self.time(0, i)
+            if ahead <= 0 and self.query.direction != "forward":
+                of.setdefault(i, []).append((-ahead, 0, -j, (i, j)))
+            elif ahead >= 0 and self.query.direction != "backward":
+                of.setdefault(i, []).append((ahead, 1, j, (i, j)))
+        for candidates in of.values():
+            for *_, pair in sorted(candidates)[: self.query.nearest]:
                 yield pair
 
 

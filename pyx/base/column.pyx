@@ -57,6 +57,12 @@ cdef class Ring(ColumnView):
         if data.shape[0]:
             self.write(row, data.shape[0] // self.itemsize, <const char *>&data[0])
 
+    def set(self, const int64_t[::1] rows, const int64_t[::1] values):
+        """Write values of any rows that are there; of a ring of int64."""
+        cdef int64_t i
+        for i in range(rows.shape[0]):
+            (<int64_t *>self.slots)[rows[i] & (self.capacity - 1)] = values[i]
+
     cdef void write(self, int64_t row, int64_t n, const char *data) noexcept nogil:
         cdef int64_t at = row & (self.capacity - 1)
         cdef int64_t first = min(n, self.capacity - at)

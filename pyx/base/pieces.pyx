@@ -1,5 +1,6 @@
 """What NumPy does with whole arrays, piece by piece: between any two of them Ctrl-C is heard."""
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free, malloc
 
 import numpy as np
 
@@ -17,9 +18,22 @@ cdef extern from "runs.h" nogil:
         const int64_t *aside_order, int64_t most,
     )
 
+cdef extern from "radix.h" nogil:
+    ctypedef struct Radix:
+        int passes
+    bint radix_begin(Radix *radix, int64_t n, int64_t least, int64_t most)
+    void radix_count(Radix *radix, const int64_t *key, int64_t first, int64_t last)
+    void radix_place(Radix *radix)
+    void radix_pass(
+        Radix *radix, int which, const int64_t *key, const uint64_t *packed, uint64_t *out,
+        int64_t *order, int64_t *sorted, int64_t first, int64_t last,
+    )
+
 cdef int64_t PIECE = 1 << 20  # values
 cdef enum:
     MERGED_AT_ONCE = 1 << 18
+    DIGITS_AT_ONCE = 1 << 20
+    LEAST_BY_DIGITS = 1 << 14  # keys; fewer are sorted before the digits are counted
 
 
 def listen():
@@ -59,6 +73,10 @@ def sorting(keys):
     """``numpy.argsort(keys, kind="stable")`` of int64, and the keys in that order."""
     cdef int64_t n = len(keys), at, run = PIECE
     cdef int64_t[::1] key, order, aside_key, aside_order
+    if n >= LEAST_BY_DIGITS:
+        by_digits = _sorting_by_digits(keys)
+        if by_digits is not None:
+            return by_digits
     if n <= PIECE:
         found = np.argsort(keys, kind="stable").astype(np.int64, copy=False)
         return found, keys[found]
@@ -78,6 +96,57 @@ def sorting(keys):
             _merge_all(n, run, &key[0], &order[0], &aside_key[0], &aside_order[0])
             run *= 2
     return np.asarray(order), np.asarray(key)
+
+
+cdef object _sorting_by_digits(keys):
+    """The same where keys lie within a range that few passes do for; else None."""
+    cdef const int64_t[::1] given = np.ascontiguousarray(keys)
+    cdef int64_t n = given.shape[0]
+    cdef Radix *radix = <Radix *>malloc(sizeof(Radix))
+    if radix == NULL:
+        raise MemoryError("no memory to sort")
+    try:
+        if not radix_begin(radix, n, keys.min(), keys.max()):
+            return None
+        key, order = np.empty(n, np.int64), np.empty(n, np.int64)
+        aside = np.empty(n if radix.passes > 1 else 0, np.uint64)
+        _pass_by_digits(radix, given, key, order, aside)
+    finally:
+        free(radix)
+    return order, key
+
+
+cdef int _pass_by_digits(
+    Radix *radix, const int64_t[::1] given, int64_t[::1] key, int64_t[::1] order,
+    uint64_t[::1] aside,
+) except -1:
+    cdef int64_t n = given.shape[0], at = 0
+    cdef int which
+    cdef uint64_t *rooms[2]
+    cdef uint64_t *source = NULL
+    cdef uint64_t *target
+    rooms[0] = <uint64_t *>&order[0]  # the last pass reads from beside what it writes
+    rooms[1] = &aside[0] if aside.shape[0] else NULL
+    with nogil:
+        while at < n:
+            radix_count(radix, &given[0], at, min(at + <int64_t>DIGITS_AT_ONCE, n))
+            at += DIGITS_AT_ONCE
+            look_up()
+        radix_place(radix)
+        for which in range(radix.passes):
+            target = NULL
+            if which + 1 < radix.passes:
+                target = rooms[((radix.passes - which) & 1) ^ 1]
+            at = 0
+            while at < n:
+                radix_pass(
+                    radix, which, &given[0], source, target, &order[0], &key[0], at,
+                    min(at + <int64_t>DIGITS_AT_ONCE, n),
+                )
+                at += DIGITS_AT_ONCE
+                look_up()
+            source = target
+    return 0
 
 
 cdef int _merge_all(
