@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+from windjoin.binding import BoundQuery
 from windjoin.durations import Duration
 from windjoin.expressions import (
     Binary,
@@ -22,6 +23,7 @@ from windjoin.query import Query
 
 SETS = ("overlap", "jaccard", "containment", "cosine_sets")
 VECTOR = pa.list_(pa.float32(), 64)
+ITEMS = 8.0
 
 
 def assumed_schemas(query: Query) -> dict[str, pa.Schema]:
@@ -50,6 +52,12 @@ def assumed_schemas(query: Query) -> dict[str, pa.Schema]:
         name: pa.schema([(column, kind) for (of, column), kind in types.items() if of == name])
         for name in query.names
     }
+
+
+def assumed_widths(bound: BoundQuery) -> tuple[tuple[float, ...], ...]:
+    """How long values of wide columns are taken to be."""
+    usual = {"set": ITEMS, "weighted": ITEMS, "float32": 64.0, "float64": 64.0, "uint8": 1024.0}
+    return tuple(tuple(usual[wide.form] for wide in stream.varlen) for stream in bound.spec.streams)
 
 
 def _uses(

@@ -12,6 +12,7 @@ from windjoin.errors import QueryError, hint
 from windjoin.fragment_query import Input, Leaf, Partial, fragment_query
 from windjoin.fragments import Edge, Fragment, Site
 from windjoin.plan_model import Alternative, Model
+from windjoin.plan_trees import best_tree, combined_rate, needed_schema
 from windjoin.query import Query
 from windjoin.sizes import row_bytes
 
@@ -38,7 +39,7 @@ def divided(
 ) -> tuple[Fragment, ...]:
     """The query in as few fragments as its joins have sites: algorithm 1 over its best tree."""
     states = _states(query, sites)
-    tree = model.best_tree()
+    _, tree = best_tree(model)
     cuts, members = _cuts(query, model, tree)
     try:
         placed = assign(cuts, states, links, weights)
@@ -144,7 +145,7 @@ def _inputs(
 
 
 def _edge(model: Model, name: str, members: frozenset[int]) -> Edge:
-    rows = model.combined_rate(members)
+    rows = combined_rate(model, members)
     names = model.bound.query.names
-    size = sum(row_bytes(model.needed_schema(names[stream])) for stream in members)
+    size = sum(row_bytes(needed_schema(model, names[stream])) for stream in members)
     return Edge(name, rows, rows * size)

@@ -22,6 +22,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
         "completeness": plan.completeness,
         "cost": plan.cost,
         "latency": plan.latency,
+        "batch": asdict(plan.batch),
         "alternatives": [asdict(one) for one in plan.alternatives],
         "fragments": [
             {

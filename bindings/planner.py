@@ -18,6 +18,7 @@ from windjoin.query import Query
 from windjoin.row_windows import refuse_row_windows
 
 if TYPE_CHECKING:
+    from windjoin.plan_batch import BatchPlan
     from windjoin.plan_model import Alternative
 
 
@@ -42,6 +43,7 @@ class Plan:
     assumed: bool  # nobody has seen data: types and selectivities are guessed
     cpu: float
     schemas: dict[str, pa.Schema]
+    batch: BatchPlan  # how `Query.run` joins whole tables of these streams, and what that costs
 
     @property
     def best(self) -> Alternative:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from windjoin.assumed import assumed_schemas
+from windjoin.assumed import assumed_schemas, assumed_widths
 from windjoin.binding import BoundQuery
 from windjoin.dividing import divided, whole
 from windjoin.errors import QueryError
@@ -15,12 +16,49 @@ from windjoin.kernels.batch import statistics_of
 from windjoin.kernels.enumeration import every_order
 from windjoin.kernels.order import Order
 from windjoin.kernels.statistics import Statistics
-from windjoin.plan_model import Alternative, Model
+from windjoin.plan_batch import batch_plan
+from windjoin.plan_model import Alternative, Model, Widths
+from windjoin.plan_sampling import with_seen
+from windjoin.plan_trees import tree_plan
+from windjoin.plan_work import widths_of
 from windjoin.planner import Plan
 from windjoin.query import Query
 from windjoin.unit_costs import unit_costs
 
 MOST_ALTERNATIVES = 200
+FILTERED = 0.5  # of the rows that a filter on their stream is taken to let pass
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What is known of a query before it runs: from samples, or assumed."""
+
+    bound: BoundQuery
+    seen: Statistics | None
+    widths: Widths
+    passing: tuple[float, ...]
+
+    def at(self, rates: Mapping[str, float]) -> Statistics:
+        """Statistics of live windows at these rates, in rows and ticks."""
+        ticks = 1.0 if self.bound.clock.step is None else float(1 / self.bound.clock.step)
+        per_tick = tuple(
+            rates[name] * share / ticks
+            for name, share in zip(self.bound.query.names, self.passing, strict=True)
+        )
+        held = tuple(
+            max(round(rate * stream.window), 1)
+            for rate, stream in zip(per_tick, self.bound.spec.streams, strict=True)
+        )
+        if self.seen is None:
+            return Statistics(held, per_tick, {})
+        return replace(self.seen, rows=held, rates=per_tick)
+
+    def model(self, rates: Mapping[str, float], cpu: float, batch_rows: int) -> Model:
+        """What plans give and take at these rates."""
+        return Model(
+            self.bound, self.at(rates), self.widths, rates, self.passing, cpu, batch_rows,
+            unit_costs(),
+        )  # fmt: skip
 
 
 def planned(
@@ -34,43 +72,40 @@ def planned(
     weights: tuple[float, float],
 ) -> Plan:
     """The plan of a query, as `windjoin.plan` is asked for it."""
-    bound, shares, assumed = _learned(query, statistics)
-    model = Model(bound, _at_rates(bound, shares, rates), rates, cpu, batch_rows, unit_costs())
+    learned = _assumed(query) if statistics is None else _learned(query, statistics)
+    model = learned.model(rates, cpu, batch_rows)
     alternatives = tuple(_alternatives(model)[:MOST_ALTERNATIVES])
+    assumed = statistics is None
     fragments = (
         whole(query, model, alternatives[0], assumed)
         if sites is None
         else divided(query, model, alternatives[0], sites, links, weights, assumed)
     )
-    return Plan(query, rates, alternatives, fragments, assumed, cpu, bound.schemas)
+    return Plan(
+        query, rates, alternatives, fragments, assumed, cpu, learned.bound.schemas,
+        batch_plan(model),
+    )  # fmt: skip
 
 
-def _learned(
-    query: Query, tables: Mapping[str, Any] | None
-) -> tuple[BoundQuery, Statistics | None, bool]:
+def _assumed(query: Query) -> Learned:
+    bound = query.bind(assumed_schemas(query))
+    passing = tuple(FILTERED ** len(stream.conditions) for stream in query.streams)
+    return Learned(bound, None, assumed_widths(bound), passing)
+
+
+def _learned(query: Query, tables: Mapping[str, Any]) -> Learned:
     """The query bound to the schemas of some tables, and what these say of it."""
-    if tables is None:
-        return query.bind(assumed_schemas(query)), None, True
     missing = [name for name in query.names if name not in tables]
     if missing:
         raise QueryError(f"statistics: there is no table of stream {missing[0]!r}")
     read = [as_table(tables[name], name) for name in query.names]
     bound = query.bind({name: t.schema for name, t in zip(query.names, read, strict=True)})
     rows = [bound.prepare(number, table).rows for number, table in enumerate(read)]
-    return bound, statistics_of(bound.spec, rows), False
-
-
-def _at_rates(bound: BoundQuery, seen: Statistics | None, rates: Mapping[str, float]) -> Statistics:
-    """Statistics of live windows at these rates, in rows and ticks."""
-    ticks = 1.0 if bound.clock.step is None else float(1 / bound.clock.step)
-    per_tick = tuple(rates[name] / ticks for name in bound.query.names)
-    held = tuple(
-        max(round(rate * stream.window), 1)
-        for rate, stream in zip(per_tick, bound.spec.streams, strict=True)
+    passing = tuple(
+        1.0 if one.usable is None or not len(one) else float(one.usable.mean()) for one in rows
     )
-    if seen is None:
-        return Statistics(held, per_tick, {})
-    return Statistics(held, per_tick, seen.selectivity, seen.joint, seen.items)
+    seen = with_seen(bound, read, rows, statistics_of(bound.spec, rows))
+    return Learned(bound, seen, widths_of(rows), passing)
 
 
 def _alternatives(model: Model) -> list[Alternative]:
@@ -83,7 +118,7 @@ def _alternatives(model: Model) -> list[Alternative]:
         plans += [[*best[:start], other, *best[start + 1 :]] for other in choices[1:]]
     found = [model.alternative(orders) for orders in plans]
     if len(streams) > 2:
-        found.append(model.tree(best))
+        found.append(tree_plan(model))
     most = max(one.output_rate for one in found)
     return sorted(
         found,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import platform
+from functools import cache
+from pathlib import Path
+
 from windjoin.errors import WindjoinError
 
 
@@ -13,3 +17,13 @@ def check_isa() -> None:
         check()
     except ValueError as error:
         raise WindjoinError(str(error)) from None
+
+
+@cache
+def processor_name() -> str:
+    """What the processor calls itself; of what architecture it is where it does not say."""
+    if platform.system() == "Linux":
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""What elementary steps of the engine cost on this machine, for plans: nanoseconds of CPU.
+"""What units of the engine's work cost on this machine, for plans: nanoseconds of CPU.
 
 The figures here are of one machine; ``windjoin doctor --calibrate`` measures those of yours and
 keeps them beside the compiled functions.
@@ -8,68 +8,106 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, replace
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from windjoin.errors import DataError
+from windjoin.kernels.compiling import cache_folder
+from windjoin.processor import processor_name
+from windjoin.shipped_costs import BATCH, LIVE
+
+VERSION = 1  # of the units; figures of others say nothing
 
 
 @dataclass(frozen=True, slots=True)
 class UnitCosts:
-    """Nanoseconds, and factors on what the kernels themselves expect of an index.
+    """Nanoseconds of each unit of work: of sessions (``live``) and of whole tables (``batch``).
 
-    >>> UnitCosts().index("hash lists", live=True) > 0
+    >>> UnitCosts().nanoseconds({"hash lists: probe": 2.0}, live=True) > 0
     True
     """
 
-    push: float = 14_000.0  # a call with a table, whatever is in it
-    row: float = 12.0  # a pushed row: its time, number and place
-    column: float = 2.0  # each column of it that is kept
-    result: float = 4.0
-    gathered: float = 3.0  # each column of a result
-    batch_row: float = 4.0  # a row of a whole table
-    live: dict[str, float] = field(default_factory=dict)  # factors by the name of an index
-    batch: dict[str, float] = field(default_factory=dict)
+    live: Mapping[str, float] = field(default_factory=lambda: LIVE)
+    batch: Mapping[str, float] = field(default_factory=lambda: BATCH)
 
-    def index(self, name: str, live: bool) -> float:
-        """The factor on what probing an index is expected to cost."""
-        return (self.live if live else self.batch).get(name, 1.0)
+    def nanoseconds(self, work: Mapping[str, float], *, live: bool) -> float:
+        """What so many of each unit cost."""
+        costs = self.live if live else self.batch
+        return sum(count * costs.get(unit, 0.0) for unit, count in work.items())
 
     def keep(self) -> Path:
         """Write these figures where plans look for them."""
         path = costs_file()
         path.parent.mkdir(parents=True, exist_ok=True)
+        data = {
+            "version": VERSION,
+            "processor": processor_name(),
+            "live": dict(self.live),
+            "batch": dict(self.batch),
+        }
         part = path.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(asdict(self), indent=1) + "\n")
+        part.write_text(json.dumps(data, indent=1) + "\n")
         os.replace(part, path)
         _read.cache_clear()
         return path
 
 
 def costs_file() -> Path:
-    """Where measured costs are kept: ``$WINDJOIN_COSTS``, or a file of the user's cache."""
-    named = os.environ.get("WINDJOIN_COSTS")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "windjoin" / "costs.json"
+    """Where measured costs are kept: in the folder of compiled functions."""
+    return cache_folder() / "costs.json"
 
 
 def unit_costs() -> UnitCosts:
     """The costs measured on this machine, or those that are shipped."""
+    costs, why = kept_costs()
+    if why:
+        warnings.warn(
+            f"{costs_file()} is not used, {why}: plans take the costs that are shipped; measure"
+            " those of this machine with `windjoin doctor --calibrate`",
+            stacklevel=3,
+        )
+    return costs
+
+
+def kept_costs() -> tuple[UnitCosts, str]:
+    """The costs to plan with, and why those that are kept here, if any, are not used."""
     path = costs_file()
-    return _read(path, path.stat().st_mtime_ns) if path.exists() else UnitCosts()
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:  # never measured
+        return UnitCosts(), ""
+    return _read(path, changed)
 
 
 @cache
-def _read(path: Path, changed: int) -> UnitCosts:
+def _read(path: Path, changed: int) -> tuple[UnitCosts, str]:
     try:
-        data: dict[str, Any] = json.loads(path.read_text())
-        return replace(UnitCosts(), **data)
-    except (ValueError, TypeError) as error:
-        raise DataError(
-            f"{path} is no file of costs ({error}); remove it, or measure anew with"
-            " `windjoin doctor --calibrate`"
-        ) from error
+        data = json.loads(path.read_text())
+        why = _unfit(data)
+    except (OSError, ValueError) as error:
+        why = f"it cannot be read ({error})"
+    if why:
+        return UnitCosts(), why
+    return UnitCosts({**LIVE, **data["live"]}, {**BATCH, **data["batch"]}), ""
+
+
+def _unfit(data: Any) -> str:
+    """Why figures say nothing here; empty if they do."""
+    if not isinstance(data, dict) or not all(
+        map(_are_costs, (data.get("live"), data.get("batch")))
+    ):
+        return "it is no file of costs"
+    if data.get("version") != VERSION:
+        return f"it is of version {data.get('version')!r}, not {VERSION}"
+    if data.get("processor") != processor_name():
+        return f"it is of another processor ({data.get('processor')})"
+    return ""
+
+
+def _are_costs(costs: Any) -> bool:
+    return isinstance(costs, dict) and all(
+        isinstance(cost, (int, float)) and 0 <= cost < float("inf") for cost in costs.values()
+    )

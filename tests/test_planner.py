@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import windjoin as wj
 from windjoin.assumed import assumed_schemas
-from windjoin.errors import DataError, QueryError
+from windjoin.errors import QueryError
 from windjoin.kernels.enumeration import every_order
 from windjoin.kernels.order import best_order
 from windjoin.kernels.statistics import Statistics
-from windjoin.unit_costs import UnitCosts, costs_file, unit_costs
 
 from .command import TWO_STREAMS, query_file, refusal, windjoin
 
@@ -54,6 +53,49 @@ def test_the_expected_output_is_what_comes(on: Any) -> None:
     assert all(one.output_rate == pytest.approx(plan.output_rate) for one in plan.alternatives)
     costs = [one.cost for one in plan.alternatives if one.kind == "hops"]
     assert costs == sorted(costs)
+
+
+def test_conditions_that_go_together_are_seen_as_they_are() -> None:
+    near = wj.udf(lambda x, y: abs(x - y) < 0.1, A["x"], C["x"])
+    query = wj.join(A, B, C, on=[abs(A["x"] - B["x"]) <= 0.05, abs(B["x"] - C["x"]) <= 0.05, near])
+    tables = {name: rows(seed, RATES[name]) for seed, name in enumerate("abc")}
+    plan = wj.plan(query, rates=RATES, statistics=tables)
+    assert plan.output_rate == pytest.approx(query.run(tables).num_rows / 60, rel=0.25)
+
+
+def test_filters_and_odd_functions_are_planned_for() -> None:
+    half = wj.stream(
+        "a",
+        time="t",
+        window="2s",
+        unit="ms",
+        where=wj.stream("a", time="t", window="2s")["x"] < 0.25,
+    )
+    query = wj.join(half, B, on=half["k"] == B["k"])
+    tables = {name: rows(seed, RATES[name]) for seed, name in enumerate("ab")}
+    rates = {name: RATES[name] for name in "ab"}
+    plan = wj.plan(query, rates=rates, statistics=tables)
+    assert plan.output_rate == pytest.approx(query.run(tables).num_rows / 60, rel=0.25)
+    assumed = wj.plan(query, rates=rates)
+    unfiltered = wj.plan(wj.join(A, B, on=A["k"] == B["k"]), rates=rates)
+    assert assumed.output_rate == pytest.approx(unfiltered.output_rate / 2)
+
+    def picky(x: float, y: float) -> bool:
+        if x < 2:
+            raise ValueError("never in life")
+        return True
+
+    odd = wj.join(A, B, on=[A["k"] == B["k"], wj.udf(picky, A["x"], B["x"])])
+    assert wj.plan(odd, rates=rates, statistics=tables).output_rate > 0  # its share is assumed
+
+
+def test_tables_are_planned_as_well() -> None:
+    query = wj.join(A, B, C, on=[A["k"] == B["k"], abs(B["x"] - C["x"]) <= 0.1])
+    plan = wj.plan(query, rates=RATES)
+    assert sorted(plan.batch.order) == ["a", "b", "c"]
+    assert set(plan.batch.indexes) == {"hash lists", "grid of cells"}
+    assert 0 < plan.batch.cost < plan.cost
+    assert plan.as_data()["batch"]["cost"] == plan.batch.cost
 
 
 def test_in_overload_less_comes_and_all_of_the_machine_is_used() -> None:
@@ -105,19 +147,6 @@ def test_a_plan_is_text_data_and_a_picture(tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 1000
     with pytest.raises(QueryError, match=r"the path ends in .svg or .png or .pdf"):
         plan.draw("plan.txt")
-
-
-def test_measured_costs_are_kept_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WINDJOIN_COSTS", str(tmp_path / "here" / "costs.json"))
-    query = wj.join(A, B, on=A["k"] == B["k"])
-    rates = {"a": 50.0, "b": 20.0}
-    before = wj.plan(query, rates=rates).cost
-    assert UnitCosts(push=14e6).keep() == costs_file()
-    assert unit_costs().push == 14e6
-    assert wj.plan(query, rates=rates).cost > 100 * before
-    costs_file().write_text("{")
-    with pytest.raises(DataError, match="is no file of costs"):
-        unit_costs()
 
 
 def test_the_command_plans_for_its_files(folder: Path) -> None:

@@ -37,11 +37,18 @@ class Finding(NamedTuple):
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Describe the command."""
     parser = commands.add_parser("doctor", help="check this installation and this machine")
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="measure what work costs on this machine, for plans; takes about half a minute",
+    )
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
     """Print every finding; 1 if one of them is broken."""
+    if given.calibrate:
+        return _calibrate()
     broken = 0
     for check in CHECKS:
         for finding in check():
@@ -50,6 +57,26 @@ def run(given: argparse.Namespace) -> int:
             print(f"{finding.what:<12} {mark}{finding.found}", flush=True)
     print(f"\n{broken} broken" if broken else "\nall well")
     return 1 if broken else 0
+
+
+def _calibrate() -> int:
+    """Measure, keep and tell what units of work cost."""
+    from windjoin.calibrating import calibrated
+    from windjoin.progress import progress_bar
+
+    with progress_bar(sys.stderr.isatty(), "measuring", "joins") as report:
+        costs = calibrated(report)
+    path = costs.keep()
+    print(f"{'nanoseconds':<44}{'pushed':>10}{'tables':>10}")
+    for unit in sorted({*costs.live, *costs.batch}):
+        pushed, tables = (of.get(unit) for of in (costs.live, costs.batch))
+        print(f"{unit:<44}{_figure(pushed):>10}{_figure(tables):>10}")
+    print(f"\nkept in {path}")
+    return 0
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
 
 
 def _versions() -> Iterator[Finding]:
@@ -131,6 +158,18 @@ def _cache() -> Iterator[Finding]:
     yield Finding("cache", f"{folder}, writable")
 
 
+def _costs() -> Iterator[Finding]:
+    from windjoin.unit_costs import costs_file, kept_costs
+
+    path, why = costs_file(), kept_costs()[1]
+    if why:
+        yield Finding("costs", f"{path} is not used, {why}; --calibrate measures anew")
+    elif path.exists():
+        yield Finding("costs", f"{path}, measured on this machine")
+    else:
+        yield Finding("costs", "those that are shipped; --calibrate measures this machine's")
+
+
 def _settings() -> Iterator[Finding]:
     given = sorted(name for name in os.environ if name.startswith("WINDJOIN_"))
     for name in given:
@@ -159,5 +198,5 @@ def _join() -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    _versions, _cpu, _java, _spark, _cache, _settings, _join,
+    _versions, _cpu, _java, _spark, _cache, _costs, _settings, _join,
 )  # fmt: skip

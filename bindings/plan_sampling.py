@@ -1,0 +1,136 @@
+"""Selectivities from samples: what conditions let pass of the combinations inside the windows.
+
+Stretches of time of the tables are joined, ever longer ones, until enough was found or the time for
+it is up.  So streams whose values go together, or come and go together, are seen as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import thread_time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from windjoin.binding import BoundQuery
+from windjoin.errors import FunctionError
+from windjoin.expressions import Expression
+from windjoin.kernels.spec import I64, Function, Opaque, Predicate, Rows, Similarity
+from windjoin.kernels.statistics import Statistics
+from windjoin.query import Query, join
+
+if TYPE_CHECKING:
+    from windjoin.streams import Stream
+
+FIRST_ROWS = 16  # of a stretch, of all streams together; a function may take long for a pair
+LONGER = 4
+ENOUGH = 2000  # results
+FEW = 20  # results that say too little
+SECONDS = 0.05  # of CPU; a stretch but the first that took so long is the last one
+MOST_COMBINATIONS = 1e8  # of which all could be results
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Usable rows of a stream by time, and the table that they are from."""
+
+    table: pa.Table
+    time: I64  # sorted
+    rows: I64  # where they are in the table
+    window: int
+
+    @classmethod
+    def of(cls, table: pa.Table, rows: Rows, window: int) -> Sample:
+        """Without the rows that filters drop."""
+        usable = np.arange(len(rows)) if rows.usable is None else np.flatnonzero(rows.usable)
+        order = usable[np.argsort(rows.time[usable], kind="stable")]
+        return cls(table, rows.time[order], order, window)
+
+
+def with_seen(
+    bound: BoundQuery, tables: Sequence[pa.Table], rows: Sequence[Rows], found: Statistics
+) -> Statistics:
+    """Statistics and, of what samples tell better when joined, the shares that these had."""
+    query, predicates = bound.query, bound.spec.predicates
+    samples = [
+        Sample.of(table, one, stream.window)
+        for table, one, stream in zip(tables, rows, bound.spec.streams, strict=True)
+    ]
+    shares = dict(found.selectivity)
+    for predicate in predicates:
+        condition = _condition_of(query, predicate)
+        if condition is not None:
+            numbers = sorted(predicate.streams_read)
+            share = _share(query, (condition,), numbers, samples)
+            if share is not None:
+                shares[predicate.place] = share
+    joint = dict(found.joint)
+    if len(predicates) > 1:
+        share = _share(query, query.on, range(len(samples)), samples)
+        if share is not None:
+            joint = {frozenset(p.place for p in predicates): share, **joint}
+    return replace(found, selectivity=shares, joint=joint)
+
+
+def _condition_of(query: Query, predicate: Predicate) -> Expression | None:
+    """The condition that a predicate of a costly kind was made of."""
+    if not isinstance(predicate, (Similarity, Function, Opaque)):
+        return None
+    return next((one for one in query.on if repr(one) == predicate.text), None)
+
+
+def _share(
+    query: Query, on: Sequence[Expression], numbers: Sequence[int], samples: Sequence[Sample]
+) -> float | None:
+    """Share of combinations inside the windows that pass; None if too few were found to say."""
+    used = [samples[number] for number in numbers]
+    streams: list[Stream] = [query.streams[number] for number in numbers]
+    asked = join(*streams, on=list(on), closed=query.closed, cross=True)
+    if not all(len(one.time) for one in used):
+        return None
+    first = max(int(one.time[0]) for one in used)
+    last = min(int(one.time[-1]) for one in used)
+    begin = (first + last) // 2
+    rows_per_tick = sum(len(one.time) for one in used) / max(last - first, 1)
+    length = max(int(FIRST_ROWS / max(rows_per_tick, 1e-300)), 1)
+    result: tuple[int, float] = 0, 0.0
+    warm = False
+    while True:
+        parts = [_stretch(one, begin, begin + length) for one in used]
+        combinations = _combinations(parts)
+        if combinations > MOST_COMBINATIONS:
+            break
+        started = thread_time()
+        tables = {s.name: one.table.take(one.rows) for s, one in zip(streams, parts, strict=True)}
+        try:
+            found = len(next(iter(asked.indices(tables, threads=1).values())))
+        except FunctionError:
+            return None  # the function does not take any two rows: its share stays assumed
+        result = found, combinations
+        slow = warm and thread_time() - started > SECONDS
+        if found >= ENOUGH or slow or begin + length > last:
+            break
+        warm = True  # functions are compiled now
+        length *= LONGER
+    return result[0] / result[1] if result[0] >= FEW else None
+
+
+def _stretch(sample: Sample, begin: int, end: int) -> Sample:
+    at = slice(*np.searchsorted(sample.time, [begin, end]).tolist())
+    return replace(sample, time=sample.time[at], rows=sample.rows[at])
+
+
+def _combinations(parts: Sequence[Sample]) -> float:
+    """Combinations of a row of each that are inside the windows, by their latest row."""
+    total = 0.0
+    for number, one in enumerate(parts):
+        met = np.ones(len(one.time))
+        for other, part in enumerate(parts):
+            if other != number:
+                # of equal times the row of the first stream counts as the earlier one
+                first = other < number
+                until = np.searchsorted(part.time, one.time, "right" if first else "left")
+                met *= until - np.searchsorted(part.time, one.time - part.window, "left")
+        total += float(met.sum())
+    return total
