@@ -50,6 +50,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from windjoin.session import Session
+    from windjoin.sinks import ParquetSink
 
 __all__ = [
     "ClusterError",
@@ -63,6 +64,7 @@ __all__ = [
     "LateRowWarning",
     "LogError",
     "Memory",
+    "ParquetSink",
     "Plan",
     "Query",
     "QueryError",
@@ -106,6 +108,10 @@ def __getattr__(name: str) -> Any:
         from windjoin.session import Session
 
         return Session
+    if name == "ParquetSink":
+        from windjoin.sinks import ParquetSink
+
+        return ParquetSink
     raise AttributeError(f"module 'windjoin' has no attribute {name!r}")
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterable, Awaitable, Generator, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable, Mapping
+from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from windjoin.errors import InputError, QueryError, quoted
 
 if TYPE_CHECKING:
-    from asyncio import Task
+    from asyncio import Future, Task
 
     import pyarrow as pa
     from windjoin.session import Results, Session
@@ -170,16 +171,58 @@ class Iteration(_Joining):
         self.close()
 
 
+class _Desk:
+    """Where one thread at a time works on a session, which others may leave meanwhile."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = Lock()
+        self._busy = self._leaving = False
+
+    def take(self, call: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+        """Something that makes a call which works on the session, to be called once."""
+
+        def work() -> Any:
+            try:
+                return call(*arguments)
+            finally:
+                with self._lock:
+                    self._busy = False
+                    leaving = self._leaving
+                if leaving:
+                    self._session.abandon()
+
+        self._busy = True
+        return work
+
+    def leave(self) -> None:
+        """Let go of the session, as soon as nobody works on it."""
+        with self._lock:
+            self._leaving = True
+            busy = self._busy
+        if not busy:
+            self._session.abandon()
+
+    @property
+    def left(self) -> bool:
+        """Whether it has been let go of."""
+        return self._leaving or self._session.closed
+
+
 class AsyncIteration(_Joining):
     """What `Query.aiterate` returns: an asynchronous `Iteration`, and context manager.
 
-    Cancelling the wait for its next results, as a timeout does, loses nothing.
+    Batches are joined in a thread, so that the event loop goes on meanwhile.  Cancelling the wait
+    for its next results, as a timeout does, loses nothing.
     """
 
     def __init__(
         self, session: Session, sources: AsyncSources, batch_rows: int | None = None
     ) -> None:
         super().__init__(session)
+        self._desk = _Desk(session)
+        self._working: Future[Any] | None = None
+        self._promised: list[tuple[str, Any]] = []
         self._batch_rows = batch_rows
         self._reading: dict[Task[Any], str] = {}
         self._read: deque[tuple[str, Any]] = deque()
@@ -193,8 +236,13 @@ class AsyncIteration(_Joining):
         import asyncio
 
         try:
-            while not self._session.closed:
-                results = self._last() if self._at_end else await self._step()
+            while self._working is not None or not self._desk.left:
+                if self._working is not None:
+                    results = await self._done()
+                elif self._at_end:
+                    results = await self._work(self._last)
+                else:
+                    results = await self._step()
                 if results is not None:
                     return results
         except BaseException as error:
@@ -202,6 +250,37 @@ class AsyncIteration(_Joining):
                 self.close()
             raise
         raise StopAsyncIteration
+
+    def advance(self, stream: str, time: Any) -> None:
+        """Promise that no row of a stream before ``time`` will come any more.
+
+        While batches are joined it is taken down, and counts for those that come after them.
+        """
+        if self._working is None:
+            self._session.advance(stream, time)
+        else:
+            self._promised.append((stream, time))
+
+    async def _work(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """What a call gives, in a thread."""
+        import asyncio
+
+        promised, self._promised = self._promised, []
+        for stream, time in promised:
+            self._session.advance(stream, time)
+        loop = asyncio.get_running_loop()
+        self._working = loop.run_in_executor(None, self._desk.take(call, *arguments))
+        return await self._done()
+
+    async def _done(self) -> Any:
+        """What the call under way gives; to be waited for again if the wait is cancelled."""
+        import asyncio
+
+        assert self._working is not None
+        working = self._working
+        await asyncio.wait([working])
+        self._working = None
+        return working.result()
 
     @property
     def _at_end(self) -> bool:
@@ -217,9 +296,9 @@ class AsyncIteration(_Joining):
             if self._read:
                 come = list(self._read)
                 self._read.clear()
-                return self._join_all(come)
+                return await self._work(self._join_all, come)
         elif self._read:
-            return self._join(*self._read.popleft())
+            return await self._work(self._join, *self._read.popleft())
         self._ask()
         await asyncio.wait(self._reading, return_when=asyncio.FIRST_COMPLETED)
         self._take()
@@ -254,7 +333,7 @@ class AsyncIteration(_Joining):
         done = [task for task in self._reading if task.done()]
         for task in sorted(done, key=lambda task: names.index(self._reading[task])):
             name = self._reading.pop(task)
-            if not self._session.closed:
+            if not self._desk.left:
                 batch = self._outcome(task)
                 self._read.append((name, batch))
                 if batch is not END:
@@ -273,8 +352,9 @@ class AsyncIteration(_Joining):
         """
         for task in self._reading:
             task.cancel()
-        self._session.abandon()
-        return _Stopped(list(self._reading))
+        self._desk.leave()
+        working = [] if self._working is None else [self._working]
+        return _Stopped([*self._reading, *working])
 
     async def aclose(self) -> None:
         """Close it, and wait until the sources have heard of it."""
@@ -290,7 +370,7 @@ class AsyncIteration(_Joining):
         for task in self._reading:  # maybe in another thread
             if not task.get_loop().is_closed():
                 task.get_loop().call_soon_threadsafe(task.cancel)
-        self._session.abandon()
+        self._desk.leave()
 
 
 def rows_of(batch: Any) -> int:
@@ -324,7 +404,7 @@ def one_table(batches: list[Any], stream: str) -> Any:
 class _Stopped:
     """The end of tasks that were cancelled; it need not be awaited."""
 
-    def __init__(self, reading: list[Task[Any]]) -> None:
+    def __init__(self, reading: list[Future[Any]]) -> None:
         self._reading = reading
 
     def __await__(self) -> Generator[Any, None, None]:

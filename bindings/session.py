@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
@@ -47,6 +49,7 @@ from windjoin.reporting import Report, report_of
 from windjoin.resizing import Resizing, change_of
 from windjoin.row_windows import check_session, counts_rows
 from windjoin.run import threads_for
+from windjoin.sinks import EVERY_ROWS, ParquetSink, new_sink
 from windjoin.strategies import check_hosts
 from windjoin.streams import idle_length
 from windjoin.waiting import PendingRows
@@ -153,6 +156,7 @@ class Session(SessionBase):
         self._saved: Written | None = None
         self._position: Any = None
         self._parts: Parts | None = None  # of a join that is several
+        self._sink: ParquetSink | None = None
         if schemas is not None:
             self._begin(schemas)
 
@@ -278,7 +282,7 @@ class Session(SessionBase):
     def _straight(self) -> bool:
         """Whether all that becomes of a push is its results."""
         plain = self.query.sides.plain and self._parts is None
-        return plain and self._asked_memory is None
+        return plain and self._asked_memory is None and self._sink is None
 
     def _told_of(self, number: int) -> Callable[[I64, Bools, int], None]:
         """What tells of late rows of a stream: given times, which are late, and the watermark."""
@@ -308,6 +312,8 @@ class Session(SessionBase):
 
     def _push_slowly(self, stream: str, rows: Any) -> Results:
         number = self._number(stream)
+        if self._sink is not None:
+            self._sink.write_due()
         if self._held is not None and self._held.due:
             self._held.tell()
         table = as_table(rows, stream, self._schema(stream))
@@ -320,7 +326,35 @@ class Session(SessionBase):
     def _taken(self, results: Results) -> Results:
         """Results of a push that was taken: they say which it was."""
         self.sequence += 1
-        return numbered(results, self.sequence)
+        return self._leaving(results, self.sequence)
+
+    def _leaving(self, results: Results, sequence: int) -> Results:
+        """Results with the number of their push, also to where they are written."""
+        results = numbered(results, sequence)
+        if self._sink is not None:
+            self._sink.add(results)
+        return results
+
+    @whole
+    def to_parquet(
+        self, folder: str | os.PathLike[str], *, every: int | str | timedelta = EVERY_ROWS
+    ) -> ParquetSink:
+        """Write all results from now on to Parquet files in a folder, too.
+
+        ``every``: how many rows a file has at least, or how long results wait for one at most, such
+        as "10s", as far as pushes come.  Files appear whole, numbered on from those in the folder.
+        `save` writes what waits, and `windjoin.restore` goes on behind it: files written later are
+        removed, as their results come again when what follows `position` is pushed again.  What is
+        left is written by `close`.
+        """
+        self._must_be_open()
+        if self.rows_only:
+            raise QueryError("to_parquet: rows_only=True keeps no columns that could be written")
+        if self._sink is not None:
+            raise SessionError(f"to_parquet: results are written to {str(self._sink.folder)!r}")
+        self._sink = new_sink(folder, every, self._options.clock)
+        self._stream_inputs.clear()
+        return self._sink
 
     @whole
     def push_many(self, tables: Mapping[str, Any]) -> Results:
@@ -339,6 +373,8 @@ class Session(SessionBase):
         [{'a_t': 1, 'a_k': 7, 'b_t': 5, 'b_k': 7}]
         """
         check_tables(tables, self.query.names)
+        if self._sink is not None:
+            self._sink.write_due()
         numbers = {name: self._number(name) for name in tables}
         if self._held is not None and self._held.due:
             self._held.tell()
@@ -416,7 +452,7 @@ class Session(SessionBase):
             return
         with progress_bar(progress, "cleaning up", "rows") as report:
             for found in self._memory.clean_up(report):
-                yield numbered(self._results(found), self.sequence)
+                yield self._leaving(self._results(found), self.sequence)
 
     @property
     def position(self) -> Any:
@@ -457,7 +493,9 @@ class Session(SessionBase):
                 if self._memory is not None:
                     self._owed += map(self._results, self._memory.clean_up())
                 results = self._with_owed(self._results(self._live.flush()))
-            results = numbered(results, self.sequence + 1)
+            results = self._leaving(results, self.sequence + 1)
+        if self._sink is not None:
+            self._sink.flush()
         self._ended = CLOSED
         self._let_go()
         return results
@@ -883,6 +921,8 @@ class Session(SessionBase):
         if self._memory is not None:
             total["results"] += self._memory.done.cleaned
             total["memory"] = self._memory.metrics()
+        if self._sink is not None:
+            total["sink"] = self._sink.metrics()
         hosts = self._live.report() if self._live is not None else None
         cluster: dict[str, Any] = {}
         if self._live is not None and hosts is not None:

@@ -12,6 +12,7 @@ from windjoin.kernels.outer import Outer
 from windjoin.own_times import END
 from windjoin.query import Query
 from windjoin.session import Session, SessionOptions
+from windjoin.sinks import resumed_sink
 from windjoin.state.described import check_same
 from windjoin.state.kept import resident, resume_keeper, resume_numbering
 from windjoin.state.plain import from_plain
@@ -44,6 +45,9 @@ def _fill(session: Session, folder: Folder, manifest: Unit, schemas: dict[str, p
     session.sequence = about["sequence"]
     session._position = from_plain(about["position"])
     _take_results(session, manifest)
+    if about.get("sink") is not None:
+        session._sink = resumed_sink(about["sink"], session._options.clock)
+        session._stream_inputs.clear()
     if session._live is None:
         _take_waiting(session, manifest, schemas)
         return

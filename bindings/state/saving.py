@@ -46,6 +46,8 @@ def save(session: Session, path: Any, position: Any) -> None:
     folder = Folder(path)
     if session._memory is not None:
         session.settle()  # what clean-ups under way give is saved as it is
+    if session._sink is not None:
+        session._sink.flush()
     about = {
         "token": uuid.uuid4().hex,
         "query": described(session.query),
@@ -54,6 +56,7 @@ def save(session: Session, path: Any, position: Any) -> None:
         "position": to_plain(position, "position"),
         "learned": session._live is not None,
         "units": [],
+        "sink": None if session._sink is None else session._sink.about(),
     }
     folder.make()
     units: list[Stretch] = []
