@@ -96,7 +96,7 @@ def routing(
         if "copies" in best.parameters:
             options["copies"] = int(best.parameters["copies"])
     if strategy == "psp":
-        options["centred"] = True
+        options |= {"centred": True, "objective": "latency" if span is None else "rate"}
     count = hosts.tuning.group_count or GROUPS_PER_HOST * hosts.count
     if strategy == "groups":
         options["group_count"] = count

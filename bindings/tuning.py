@@ -17,7 +17,7 @@ TAKEN = {
     "atr-fixed": ("master", "order"),
     "ctr": COPIES,
     "ctr-random": ("copies", "warm_up_copies"),
-    "psp": ("relocation",),
+    "psp": ("relocation", "ring_length", "objective", "slices"),
     "groups": ("group_count",),
 }
 
@@ -33,6 +33,9 @@ class Tuning:
     ``master``: of atr.  The stream that is master from the start, and stays it without ``adapt``.
     ``order``: of atr.  In which order a host is said to probe: "master" first, or by "selectivity".
     ``relocation``: of psp.  "aggressive" moves state at once, "passive" lets it drift.
+    ``ring_length``: of psp.  How many hosts the ring has; what its cost model says if not given.
+    ``objective``: of psp.  What its length is best for, "latency" (in sessions) or "rate".
+    ``slices``: of psp.  Even by "rows", made so again eight times per window, or by "age" alone.
     ``group_count``: of groups.  How many units keys are dealt into.
     ``in_flight``: how many segments hosts may be at work on at a time.
     ``smoothing``: seconds between two changes of shares, at least.
@@ -55,6 +58,9 @@ class Tuning:
     master: str | None = None
     order: str | None = None
     relocation: str | None = None
+    ring_length: int | None = None
+    objective: str | None = None
+    slices: str | None = None
     group_count: int | None = None
     in_flight: int | None = None
     smoothing: float = 0.0
@@ -63,7 +69,7 @@ class Tuning:
 
     def __post_init__(self) -> None:
         self.load_weights()
-        for name in ("copies", "warm_up_copies", "group_count", "in_flight"):
+        for name in ("copies", "warm_up_copies", "group_count", "in_flight", "ring_length"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise QueryError(f"Tuning({name}={value!r}): give a whole number, 1 or more")
@@ -77,6 +83,8 @@ class Tuning:
                 raise QueryError(f"Tuning({name}={value!r}): give a number of bytes above 0")
         self._choice("order", ("master", "selectivity"))
         self._choice("relocation", ("aggressive", "passive"))
+        self._choice("objective", ("latency", "rate"))
+        self._choice("slices", ("rows", "age"))
 
     def _choice(self, name: str, known: Sequence[str]) -> None:
         value = getattr(self, name)

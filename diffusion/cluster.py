@@ -12,23 +12,28 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import cast
 
 import numpy as np
 from windjoin.diffusion.errors import HostError, RoutingError
+from windjoin.diffusion.feedback import feed_back
 from windjoin.diffusion.fusion import Fused, Fusion
 from windjoin.diffusion.history import History, Latencies
 from windjoin.diffusion.host_window import LONG_AGO, Chosen, HostWindow, Stretch, clamped
 from windjoin.diffusion.load import Host
 from windjoin.diffusion.meter import Meter, Reading
+from windjoin.diffusion.passing import Passed, Passing
 from windjoin.diffusion.pending import Pending
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import DEFAULT_MARKS, Hop, Move, Part, Router
 from windjoin.diffusion.router_clock import RouterClock
 from windjoin.diffusion.segments import Segment
+from windjoin.diffusion.spending import Spending
 from windjoin.diffusion.worker import (
     ExpireMessage,
     Give,
     Operator,
+    PassOn,
     ProbeMessage,
     StoreMessage,
     Take,
@@ -94,10 +99,12 @@ class Cluster:
         self.pending = [Pending() for _ in range(self.streams)]
         self.log = [HostWindow() for _ in range(self.streams)]  # for hosts that are lost
         self._flying: deque[Ticket] = deque()
+        self._passing = Passing()  # a ring's moves, while epochs are in flight
         self._fetched: list[list[I64]] = []
         self.progress: Callable[[int], object] | None = None  # called with rows routed so far
         self.bounds = bounds or Bounds()
         self.history, self.latencies = History(), Latencies(self.streams)
+        self.spending = Spending()
         self.meter = Meter(bandwidth=self.bounds.bandwidth, memory=self.bounds.memory)
         self.results = [0] * self.streams  # by the stream of the row that completed them
         self._compared_before: dict[int, list[int]] = {}  # by operators that are gone, by host
@@ -204,17 +211,17 @@ class Cluster:
 
     def _epoch(self, border: int, stop: int) -> None:
         self._report(border)
-        self.carry_out(self.router.advance(border))
-        real, real_stop = self.clock.real(border), self.clock.real_stop(stop)
-        taken = [pending.take(real_stop) for pending in self.pending]
+        ticket = Ticket(self.clock.real(border), self.clock.real_stop(stop), border, self.epochs)
+        ticket.left.add(1)
+        self._move(self.router.advance(border), ticket)
+        taken = [pending.take(ticket.stop) for pending in self.pending]
         self._routed = [n + len(rows) for n, (_, rows) in zip(self._routed, taken, strict=True)]
         segments = [
             Segment(k, border, stop, len(rows), len(rows) * self.room.row_bytes)
             for k, (_, rows) in enumerate(taken)
         ]
         routes = self.router.route(segments)
-        ticket = Ticket(real, real_stop, border)
-        ticket.left.add(1)
+        self._passing.see(self.router.held if self.router.passes_on else None, self.clock)
         self._flying.append(ticket)
         for (times, rows), route in zip(taken, routes, strict=True):
             if len(rows):
@@ -264,7 +271,7 @@ class Cluster:
     def _start(
         self, stream: int, times: I64, rows: I64, path: Sequence[Hop], ticket: Ticket
     ) -> None:
-        hops = tuple(self._in_event_time(hop) for hop in path)
+        hops = tuple(self._passing.limited(self._in_event_time(hop)) for hop in path)
         first = hops[0]
         for part in first.parts:
             mine = self._part(stream, times, rows, part).rows
@@ -291,6 +298,28 @@ class Cluster:
         while self._flying:
             self._land()
         self._expire()
+
+    def _move(self, moves: Sequence[Move], ticket: Ticket) -> None:
+        """Moves of a border: rows of a ring go on at once, for others everything stops."""
+        passes_on = self.router.passes_on and self.router.onward
+        if not passes_on or any(
+            self._passing.keeps(move.target, move.stream, *self._stretch_of(move)) for move in moves
+        ):
+            self.carry_out(moves)
+            return
+        for move in moves:
+            start, stop = self._stretch_of(move)
+            rows = self.log[move.stream].find(start, stop)
+            self.workers[move.target].send(PassOn(move.stream, rows), ticket)
+            source = cast(int, move.source)
+            self._passing.keep(Passed(ticket.number, source, move.stream, start, stop))
+
+    def _release(self) -> None:
+        """Let hosts delete what they passed on and no epoch in flight may see."""
+        oldest = self._flying[0].number if self._flying else None
+        for passed in self._passing.released(oldest):
+            give = Give(0, passed.stream, passed.start, passed.stop, None, False)
+            self.workers[passed.host].send(give, Ticket())
 
     def _land(self) -> None:
         """Wait for the oldest epoch and take its results."""
@@ -333,6 +362,7 @@ class Cluster:
         """Let hosts drop what neither an epoch in flight nor one to come can reach."""
         if not self.clock.begun:
             return
+        self._release()
         since = self._flying[0].start if self._flying else self.clock.real_now
         windows = [(w << self.clock.shift) for w in self.router.windows]
         horizons = clamped(since - window for window in windows).tolist()
@@ -359,22 +389,26 @@ class Cluster:
         if len(self.workers) > len(self.router.book.open_hosts):
             self.drain()
             self.leave()
-        ticks, book = border - since, self.router.book
-        readings = {number: self._reading(self.workers[number]) for number in book.open_hosts}
-        measured = self.meter.measure(book.hosts, readings, now=now, ticks=ticks)
-        for one in measured.values():
-            book.calibrate(one.capacity, tried=one.tried)
+        readings = {n: self._reading(self.workers[n]) for n in self.router.book.open_hosts}
         come = [new - old for new, old in zip(self._routed, routed, strict=True)]
-        rates = self.meter.rates(come, ticks, self.router.max_window)
-        loads = {number: one.usage for number, one in measured.items()}
-        done = self._flying[0].border if self._flying else border
-        self.router.report(
-            loads, rates=rates, throughput=self._throughput(sum(come)), since=done, now=now
-        )
+        feed_back(
+            self.router, self.meter, readings, come, ticks=border - since, now=now,
+            throughput=self._throughput(sum(come)),
+            since=self._flying[0].border if self._flying else border,
+        )  # fmt: skip
+        if self.router.passes_on:
+            self._tell_costs()
         self._reported, self._reported_at = (border, list(self._routed)), now
         stored = {number: worker.tally.rows_in for number, worker in self.workers.items()}
         done = sum(self.results)
         self.history.add(self.router, self.clock.shift, stored, done, self.latencies)
+
+    def _tell_costs(self) -> None:
+        """Tell a ring what rows cost, so that it is as long as pays."""
+        tallies = {number: worker.tally for number, worker in self.workers.items()}
+        spent = self.spending.measure(tallies, sum(self._routed), self.epochs)
+        if spent is not None:
+            self.router.learn_costs(spent)
 
     def begin_reports(self) -> None:
         """What came before is not reported to the router that there is now."""

@@ -142,7 +142,7 @@ class Meter:
         ratio = median_low(pace.per_row) / max(usual, LEAST_SECONDS) * pace.speed
         if ratio > ALIKE and pace.slow < SLOW and len(pace.per_row) < 2:
             return  # once is not enough to be called slow
-        pace.slow = 1.0 if 1 / ALIKE <= ratio <= ALIKE else min(max(ratio, 1 / MOST), MOST)
+        pace.slow = 1.0 if ratio <= ALIKE else min(ratio, MOST)
         if pace.slow >= SLOW:
             if not self._trials.resting(number):
                 self._trials.rest(number, now=now, cost=pace.spent)

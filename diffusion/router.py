@@ -52,6 +52,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.load import Host, LoadBook, Usage, Weights
+from windjoin.diffusion.ring_slices import Spent
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile, check_profiles
 
 DEFAULT_MARKS = 1  # bit 0: what routers that need no marks give every row
@@ -154,6 +155,8 @@ class Router(ABC):
     name: ClassVar[str]
     exact: ClassVar[bool] = True
     needs_groups: ClassVar[bool] = False  # rows must carry a partition group
+    passes_on: ClassVar[bool] = False  # a ring: what `advance` moves need stop nobody if `onward`
+    onward: bool = False  # the latest moves lead to hosts whose rows are all older
 
     def __init__(
         self,
@@ -270,6 +273,14 @@ class Router(ABC):
     @abstractmethod
     def _holds_work(self, number: int) -> bool:
         """Whether anything stored at the host, or still to come there, may be probed."""
+
+    @property
+    def held(self) -> list[list[tuple[int, int, int]]]:
+        """Of a ring, by stream: (host, start, stop) of what is stored, oldest first."""
+        raise NotImplementedError(f"strategy {self.name!r} is no ring")
+
+    def learn_costs(self, spent: Spent) -> None:  # noqa: B027  most strategies need not know
+        """What rows cost was measured; a ring gets the length that fits."""
 
     def learn(self, shares: Sequence[Sequence[float]]) -> None:
         """The share of the pairs of two streams that match was measured, for each of them."""

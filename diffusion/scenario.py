@@ -36,11 +36,16 @@ class StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
-    """``count`` hosts that are alike; 1 is the speed of the reference host."""
+    """``count`` hosts that are alike; 1 is the speed of the reference host.
+
+    ``network``: how fast it sends and receives, which is work; ``bandwidth_mbps``: what its link
+    carries, which is waiting.
+    """
 
     count: int = 1
     cpu: float = 1.0
     network: float = 1.0
+    bandwidth_mbps: float | None = None
     memory_mb: float = 1024.0
 
 
@@ -91,11 +96,15 @@ class Scenario:
     changes: tuple[Change, ...] = ()
     in_flight: int = 0  # ring: blocks under way; 0: two per host, which keeps all of them busy
     relocation: str = "aggressive"  # ring
+    ring_length: int | None = None  # ring: None: as long as its cost model asks for
+    objective: str = "rate"  # ring: what its length is best for, or "latency"
     adapt_length: bool = True  # atr, ctr: whether segments follow the throughput
     order: str = "master"  # atr: what is probed first; as published: by "selectivity"
     smoothing: bool = True  # ring: slices even by rows, not only by age
     copies: int = 2  # ctr
     hot_key: float | None = None  # groups: share of rows with the most frequent key; None: no key
+    queue_s: float | None = None  # work a host lets wait before it sheds; None: without limit
+    warm_up_s: float = 0.0  # before which nothing counts
     sample_s: float = 5.0
     rows_per_batch: int = 0  # 0: as few as the number of events allows
     events: int = 2_500_000  # about how many jobs a simulation may take
@@ -207,6 +216,8 @@ def _check(s: Scenario) -> None:
             raise ScenarioError(f"streams[{at}].alternate is {spec.alternate}; it must be in 0..1")
     for at, host in enumerate(s.hosts):
         _positive(f"hosts[{at}]", host, "count", "cpu", "network", "memory_mb")
+        if host.bandwidth_mbps is not None:
+            _positive(f"hosts[{at}]", host, "bandwidth_mbps")
     if not s.hosts:
         raise ScenarioError("there are no hosts; at least 1 is needed")
     _positive("the scenario", s, "seconds", "segment_s", "sample_s", "copies", "events")
@@ -224,6 +235,14 @@ def _check_choices(s: Scenario, names: Sequence[str]) -> None:
         raise ScenarioError(f"there is no strategy {unknown[0]!r}; there are {there_are}")
     if s.relocation not in ("aggressive", "passive"):
         raise ScenarioError(f"relocation is {s.relocation!r}; it must be 'aggressive' or 'passive'")
+    if s.objective not in ("latency", "rate"):
+        raise ScenarioError(f"objective is {s.objective!r}; it must be 'latency' or 'rate'")
+    if s.ring_length is not None and s.ring_length < 1:
+        raise ScenarioError(f"ring_length is {s.ring_length}; it must be > 0")
+    if s.queue_s is not None and not s.queue_s > 0:
+        raise ScenarioError(f"queue_s is {s.queue_s}; it must be > 0")
+    if not 0 <= s.warm_up_s < s.seconds:
+        raise ScenarioError(f"warm_up_s is {s.warm_up_s}; it must be 0 or more, less than seconds")
     if s.order not in ("master", "selectivity"):
         raise ScenarioError(f"order is {s.order!r}; it must be 'master' or 'selectivity'")
     if s.selectivity is not None and s.matches is not None:

@@ -14,20 +14,25 @@ from typing import Any
 import numpy as np
 from windjoin.diffusion import simulator_core as core
 from windjoin.diffusion.adaptive import AdaptiveRouter
-from windjoin.diffusion.arrivals import arrivals_of, rate_at, visits_per_batch
+from windjoin.diffusion.arrivals import arrivals_of, visits_per_batch
 from windjoin.diffusion.choose import LoadStatistics
+from windjoin.diffusion.feedback import feed_back
 from windjoin.diffusion.flows import FlowMaker
 from windjoin.diffusion.group_flows import group_flows
 from windjoin.diffusion.holdings import Holdings
-from windjoin.diffusion.load import Host, Usage
+from windjoin.diffusion.load import Host
+from windjoin.diffusion.meter import Meter, Reading
 from windjoin.diffusion.psp import PSP
 from windjoin.diffusion.registry import strategy as strategy_named
 from windjoin.diffusion.ring_flows import NO_RING, RingFlows
+from windjoin.diffusion.ring_slices import Spent
 from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Move, Router
 from windjoin.diffusion.scenario import Change, Scenario
 from windjoin.diffusion.segments import Segment
 from windjoin.diffusion.simulator_core import F64
+
+REPORT_MS = int(core.SECOND)  # between two reports to the router
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Outcome:
     throughput: float  # results per second
     offered: float  # rows per second that came in
     processed: float  # rows per second that were processed, whether or not they found partners
+    shed: float  # share of the comparing that hosts left out
     latency_mean_ms: float
     latency_p95_ms: float
     response_mean_ms: float  # of a job: waiting and service at one host
@@ -89,6 +95,9 @@ class Simulation:
         self.plant = core.Plant(
             np.array([spec.cpu for spec in self.specs]),
             np.array([spec.network for spec in self.specs]),
+            np.array([125.0 * (spec.bandwidth_mbps or np.inf) for spec in self.specs]),
+            1000.0 * (np.inf if scenario.queue_s is None else scenario.queue_s),
+            1000.0 * scenario.warm_up_s,
             scenario.costs.send_ms,
             scenario.costs.receive_ms,
             scenario.costs.link_ms,
@@ -106,7 +115,9 @@ class Simulation:
         self.flow_table = np.zeros((0, 3), np.int64)
         self.in_flight = scenario.in_flight or 2 * len(self.specs)
         self.room = self.in_flight + 64
-        self.reported = np.zeros(len(self.specs))
+        self.meter = Meter(memory=self.specs[0].memory_mb * 1e6)
+        self.reported_at, self.done = 0, 0.0
+        self.costed = np.zeros(3)
         self.samples: dict[str, list[float]] = {"state": [], "peak": [], "replicated": []}
         self.moved_state = 0.0
         self.route_seconds: list[float] = []  # per segment, of each border
@@ -118,11 +129,12 @@ class Simulation:
         while border < end:
             while pending and pending[0].at_s * 1000 <= border:
                 self._change(pending.pop(0), border)
-            self._report(border)
             self._advance(border)
             stop = min(self.router.stop(border), end)
             ring = self._route(border, stop)
-            self._run_until(float(stop), ring)
+            for now in [*range(self.reported_at + REPORT_MS, stop, REPORT_MS), stop]:
+                self._run_until(float(now), ring)
+                self._report(now)
             self.router.expire(stop)
             self.holdings.expire(border)
             self._sample(stop)
@@ -140,6 +152,9 @@ class Simulation:
             options["copies"] = scenario.copies
         if self.strategy == "psp":
             options["relocation"] = scenario.relocation
+            options["ring_length"] = scenario.ring_length
+            options["objective"] = scenario.objective
+            options["slices"] = "rows" if scenario.smoothing else "age"
         if self.strategy.startswith("atr"):
             options["order"] = scenario.order
         length = round(scenario.segment_s * 1000)
@@ -183,6 +198,9 @@ class Simulation:
             event_slot=np.zeros(slots, np.int64),
             counters=counters,
             free_at=np.zeros(hosts),
+            link_free_at=np.zeros(hosts),
+            taken=np.zeros((hosts, int(np.ceil(self.scenario.seconds)) + 1)),
+            sent=np.zeros(hosts),
             busy=np.zeros((hosts, bins)),
             throughput=np.zeros(bins),
             delay=np.zeros(bins),
@@ -241,11 +259,7 @@ class Simulation:
         return self.ring.add(order, held)
 
     def _slice_rows(self, stream: int, now: float, order: I64) -> F64:
-        held = self.holdings.per_host(stream, now - self.windows[stream], now)[order]
-        if not self.scenario.smoothing:
-            return held
-        speed = self.plant.cpu[order]
-        return np.asarray(held.sum() * speed / speed.sum())
+        return self.holdings.per_host(stream, now - self.windows[stream], now)[order]
 
     def _run_until(self, until: float, ring: core.RingTable) -> None:
         flows = self.flow_table if len(self.flow_table) else np.zeros((1, 3), np.int64)
@@ -296,36 +310,45 @@ class Simulation:
             self._charge(self.router.add_host(host), border)
 
     def _report(self, border: int) -> None:
-        """Tell the router what hosts did since the last border, and what they still have to do."""
-        if not border:
+        """Tell the router what was measured, as a cluster does."""
+        since = self.reported_at
+        if border - since < REPORT_MS:
             return
-        span = float(self.scenario.segment_s * 1000)
-        worked = self.machine.busy.sum(axis=1)
-        state = self.holdings.state(border)
-        backlog = np.maximum(self.machine.free_at - border, 0.0)
-        mean_bytes = float(self.plant.row_bytes.mean())
-        usage = {}
-        for host in self.router.book.hosts:
-            done = max(worked[host.number] - self.reported[host.number], 0.0)
-            busy = (done + backlog[host.number]) / span
-            usage[host.number] = Usage(
-                cpu=busy * host.cpu, memory=state[host.number] * mean_bytes, network=0.0
-            )
-        self.reported = worked
-        now = np.array([border / 1000.0])
-        rates = [
-            float(rate_at(self.scenario, k, now)[0]) / 1000.0
-            for k in range(len(self.scenario.streams))
-        ]
-        recent = max(int(border / self.plant.width) - 1, 0)
-        self.router.report(usage, rates=rates, throughput=float(self.machine.throughput[recent]))
+        book, machine = self.router.book, self.machine
+        backlog = np.maximum(machine.free_at - border, 0.0)
+        worked = (machine.busy.sum(axis=1) - backlog) / 1000.0
+        taken = machine.taken[:, : border // REPORT_MS].sum(axis=1)
+        held = self.holdings.state(border) * float(self.plant.row_bytes.mean())
+        readings = {
+            n: Reading(worked[n], int(taken[n]), int(machine.sent[n]), int(held[n]))
+            for n in book.open_hosts
+        }
+        streams = range(len(self.windows))
+        come = [round(self.holdings.rows_in(k, since, border)) for k in streams]
+        done = machine.figures[core.F_EVER] - self.done
+        seconds = (border - since) / 1000.0
+        feed_back(
+            self.router, self.meter, readings, come, ticks=border - since, now=border / 1000.0,
+            throughput=float(done / seconds),
+        )  # fmt: skip
+        if self.is_ring and self.scenario.ring_length is None:
+            self._tell_costs(sum(come))
+        self.reported_at, self.done = border, machine.figures[core.F_EVER]
+
+    def _tell_costs(self, rows: int) -> None:
+        """Tell a ring what rows cost, so that it is as long as pays."""
+        now = np.append(
+            self.machine.figures[[core.F_JOINING, core.F_ASIDE]], self.machine.taken.sum()
+        )
+        joining, aside, taken = now - self.costed
+        self.costed = now
+        if rows and taken:
+            link = self.scenario.costs.link_ms / 1000.0
+            spent = Spent(joining / rows / 1000.0, aside / taken / 1000.0, link, 1.0)
+            self.router.learn_costs(spent)
 
     def _sample(self, now: int) -> None:
         state = self.holdings.state(now)
-        if self.is_ring and self.scenario.smoothing:
-            state = np.zeros_like(state)
-            for stream in range(len(self.windows)):
-                state[self.ring.order] += self._slice_rows(stream, now, self.ring.order)
         self.samples["state"].append(float(state.sum()))
         self.samples["peak"].append(float(state.max()))
         self.samples["replicated"].append(float(state.sum()) - self.holdings.distinct(now))
@@ -334,6 +357,7 @@ class Simulation:
 
     def _outcome(self) -> Outcome:
         m, seconds = self.machine, self.scenario.seconds
+        counted = seconds - self.scenario.warm_up_s
         results, jobs = m.figures[core.F_RESULTS], m.figures[core.F_JOBS]
         load = m.busy / self.plant.width
         host_load = m.busy.sum(axis=1)[: self.present] / (seconds * 1000.0)
@@ -343,9 +367,10 @@ class Simulation:
             strategy=self.strategy,
             seconds=seconds,
             results=float(results),
-            throughput=float(results / seconds),
+            throughput=float(results / counted),
             offered=float(self.plant.batch_rows.sum() / seconds),
-            processed=float(m.figures[core.F_DONE_ROWS] / seconds),
+            processed=float(m.figures[core.F_DONE_ROWS] / counted),
+            shed=float(m.figures[core.F_SHED] / max(m.taken.sum(), 1.0)),
             latency_mean_ms=float(m.figures[core.F_LATENCY] / results) if results else 0.0,
             latency_p95_ms=percentile(m.latency, 0.95),
             response_mean_ms=float(m.figures[core.F_SOJOURN] / jobs) if jobs else 0.0,

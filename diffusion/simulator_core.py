@@ -26,13 +26,15 @@ J_TIME, J_HOST, J_ENTRY, J_BATCH, J_AMOUNT, J_REMOTE, J_ROWS = range(7)
 JOB_COLUMNS = 7
 # figures
 F_RESULTS, F_LATENCY, F_JOBS, F_SOJOURN, F_BYTES, F_RECEIVED, F_DONE_ROWS = range(7)
-FIGURES = 7
+F_SHED, F_JOINING, F_ASIDE, F_EVER = range(7, 11)
+FIGURES = 11
 # counters
 C_EVENTS, C_FREE, C_BATCH, C_UNDER_WAY, C_STARTED = range(5)
 COUNTERS = 5
 LATENCY_BINS = 800  # logarithmic: 100 for each factor of 10
 MIN_LATENCY_MS = 1e-1
 BINS_PER_DECADE = 100
+SECOND = 1000.0
 
 
 class Machine(NamedTuple):
@@ -44,6 +46,9 @@ class Machine(NamedTuple):
     event_slot: I64  # (slots,) heap
     counters: I64  # (COUNTERS,)
     free_at: F64  # (hosts,) when a host will have served what it was given
+    link_free_at: F64  # (hosts,) when what a host sends will have left it
+    taken: F64  # (hosts, seconds) rows and partial results that were served
+    sent: F64  # (hosts,) bytes so far
     busy: F64  # (hosts, bins) milliseconds of work
     throughput: F64  # (bins,) results
     delay: F64  # (bins,) latencies of these results, summed
@@ -57,6 +62,9 @@ class Plant(NamedTuple):
 
     cpu: F64  # (hosts,) 1 is the reference host
     network: F64  # (hosts,)
+    bandwidth: F64  # (hosts,) bytes per ms; infinite where nothing bounds it
+    queue: float  # ms of work that a host lets wait; infinite where it does not shed
+    warm: float  # ms before which nothing counts
     send: float  # ms per element
     receive: float
     link: float  # ms on the way
@@ -130,12 +138,31 @@ def spread(bins: F64, width: float, start: float, stop: float) -> None:
 
 
 @njit(cache=True)
-def note_results(m: Machine, width: float, born: float, done: float, results: float) -> None:
+def note_taken(taken: F64, amount: float, start: float, stop: float) -> None:
+    """Book an amount that is served from ``start`` to ``stop`` by the seconds it is served in."""
+    index = int(start / SECOND)
+    if stop <= start:
+        if index < taken.shape[0]:
+            taken[index] += amount
+        return
+    per_ms = amount / (stop - start)
+    while start < stop and index < taken.shape[0]:
+        end = min(stop, (index + 1) * SECOND)
+        taken[index] += (end - start) * per_ms
+        start = end
+        index += 1
+
+
+@njit(cache=True)
+def note_results(
+    m: Machine, width: float, warm: float, born: float, done: float, results: float
+) -> None:
     """Book results: when they were made, and how long after the row that completes them."""
     index = int(done / width)
     if index < m.throughput.shape[0]:
         m.throughput[index] += results
         m.delay[index] += results * (done - born)
+    if warm <= done < width * m.throughput.shape[0]:
         m.figures[F_RESULTS] += results
         m.figures[F_LATENCY] += results * (done - born)
         decades = np.log10(max(done - born, MIN_LATENCY_MS) / MIN_LATENCY_MS)
@@ -180,31 +207,65 @@ def serve(m: Machine, p: Plant, host: int, arrival: float, service: float) -> fl
 
 
 @njit(cache=True)
+def shed(m: Machine, p: Plant, host: int, arrival: float, amount: float) -> float:
+    """The share of its comparing that a host still does, by how much work waits there.
+
+    All while less than half of what may wait does, then ever less, nothing when the queue is full:
+    so it settles where a host has just as much to do as it can (Gedik, Wu, Yu, Liu 2005).
+    """
+    waiting = m.free_at[host] - arrival
+    if waiting <= p.queue / 2:
+        return 1.0
+    share = max((p.queue - waiting) / (p.queue / 2), 0.0)
+    m.figures[F_SHED] += amount * (1 - share)
+    return float(share)
+
+
+@njit(cache=True)
+def leave(m: Machine, p: Plant, host: int, done: float, size: float) -> float:
+    """When bytes that were made at ``done`` have left the host, over a link that others use too."""
+    m.sent[host] += size
+    if p.bandwidth[host] == np.inf:
+        return done
+    m.link_free_at[host] = max(m.link_free_at[host], done) + size / p.bandwidth[host]
+    return float(m.link_free_at[host])
+
+
+@njit(cache=True)
 def flow_job(m: Machine, p: Plant, entries: F64, slot: int) -> None:
     """Serve a job of a routed strategy and send what it made to the next stage."""
     arrival, host = m.jobs[slot, J_TIME], int(m.jobs[slot, J_HOST])
     entry, batch = int(m.jobs[slot, J_ENTRY]), int(m.jobs[slot, J_BATCH])
     amount, remote = m.jobs[slot, J_AMOUNT], m.jobs[slot, J_REMOTE]
     first, stop = int(entries[entry, E_NEXT_FIRST]), int(entries[entry, E_NEXT_STOP])
-    out = amount * entries[entry, E_GAIN]
+    share = shed(m, p, host, arrival, amount)
+    if share <= 0:
+        return
+    out = amount * entries[entry, E_GAIN] * share
     copies = 1.0 if first == stop else 0.0
     for k in range(first, stop):
         copies += 1.0 if entries[k, E_HOST] != host else 0.0
     network = amount * p.receive * remote + out * p.send * copies
-    service = amount * entries[entry, E_WORK] / p.cpu[host] + network / p.network[host]
+    joining = share * amount * entries[entry, E_WORK] / p.cpu[host]
+    service = joining + network / p.network[host]
+    m.figures[F_JOINING] += joining
+    m.figures[F_ASIDE] += service - joining
+    m.figures[F_EVER] += m.jobs[slot, J_ROWS]
     done = serve(m, p, host, arrival, service) + service
-    m.figures[F_BYTES] += out * copies * entries[entry, E_BYTES]
-    if done < p.width * m.throughput.shape[0]:
+    note_taken(m.taken[host], amount, done - service, done)
+    if p.warm <= done < p.width * m.throughput.shape[0]:
         m.figures[F_DONE_ROWS] += m.jobs[slot, J_ROWS]
+        m.figures[F_BYTES] += out * copies * entries[entry, E_BYTES]
     if out <= 0:
         return
+    gone = leave(m, p, host, done, out * copies * entries[entry, E_BYTES])
     if first == stop:
-        note_results(m, p.width, p.batch_time[batch], done, out)
+        note_results(m, p.width, p.warm, p.batch_time[batch], done, out)
     for k in range(first, stop):
         target = int(entries[k, E_HOST])
         remote = 1.0 if target != host else 0.0
         m.figures[F_RECEIVED] += out * remote
-        post(m, done + p.link * remote, target, k, batch, out, remote, 0.0)
+        post(m, gone + p.link if remote else done, target, k, batch, out, remote, 0.0)
 
 
 @njit(cache=True)
@@ -217,7 +278,8 @@ def arrive(m: Machine, p: Plant, entries: F64, flows: I64, batch: int) -> None:
     for k in range(flows[flow, 0], flows[flow, 1]):
         if entries[k, E_START] <= time < entries[k, E_STOP]:
             m.figures[F_RECEIVED] += rows
-            m.figures[F_BYTES] += rows * p.row_bytes[flows[flow, 2]]
+            if time >= p.warm:
+                m.figures[F_BYTES] += rows * p.row_bytes[flows[flow, 2]]
             host = int(entries[k, E_HOST])
             post(m, time + p.link, host, k, batch, rows, 1.0, rows / copies)
 
@@ -234,7 +296,9 @@ def ring_job(m: Machine, p: Plant, ring: RingTable, slot: int) -> None:
     hosts, waves = ring.order.shape[0], ring.elements.shape[1]
     if wave == waves:  # the last mark has come back to the head
         m.counters[C_UNDER_WAY] -= 1
-        m.figures[F_DONE_ROWS] += p.batch_rows[batch]
+        m.figures[F_EVER] += p.batch_rows[batch]
+        if arrival >= p.warm:
+            m.figures[F_DONE_ROWS] += p.batch_rows[batch]
         admit(m, p, ring, arrival)
         return
     host, flow = ring.order[at], p.batch_flow[batch]
@@ -246,23 +310,28 @@ def ring_job(m: Machine, p: Plant, ring: RingTable, slot: int) -> None:
         sent = others + rows if at + 1 < hosts else 0.0
     else:  # the host before the maker drops it
         sent = others * (hosts - 2) / max(hosts - 1, 1)
-    made = amount * ring.gain[flow, wave, at]
+    share = shed(m, p, host, arrival, amount)
+    made = amount * ring.gain[flow, wave, at] * share
     is_result = wave == waves - 1
     forward = (received * p.receive + sent * p.send) / p.network[host]
-    probe = amount * ring.work[flow, wave, at] / p.cpu[host]
+    probe = share * amount * ring.work[flow, wave, at] / p.cpu[host]
+    m.figures[F_JOINING] += probe
+    m.figures[F_ASIDE] += forward
     probe += made * p.send / p.network[host] * (1.0 if is_result or hosts > 1 else 0.0)
     begin = serve(m, p, host, arrival, forward + probe)
+    note_taken(m.taken[host], received, begin, begin + forward + probe)
     done = begin + forward + probe
     m.figures[F_RECEIVED] += received
-    m.figures[F_BYTES] += (sent * (wave + 1) + made * (wave + 2)) * p.row_bytes[
-        flow % p.row_bytes.shape[0]
-    ]
+    size = (sent * (wave + 1) + made * (wave + 2)) * p.row_bytes[flow % p.row_bytes.shape[0]]
+    if done >= p.warm:
+        m.figures[F_BYTES] += size
+    late = leave(m, p, host, done, size) - done
     if is_result and made > 0:
-        note_results(m, p.width, p.batch_time[batch], done, made)
+        note_results(m, p.width, p.warm, p.batch_time[batch], done, made)
     if at + 1 < hosts:  # the next host begins with the first row while this one sends the others
-        post(m, begin + forward / rows + p.link, at + 1, wave, batch, amount, 1.0, 0.0)
+        post(m, begin + forward / rows + p.link + late, at + 1, wave, batch, amount, 1.0, 0.0)
     else:
-        post(m, done + (p.link if hosts > 1 else 0.0), 0, wave + 1, batch, amount, 1.0, 0.0)
+        post(m, done + (p.link + late if hosts > 1 else 0.0), 0, wave + 1, batch, amount, 1.0, 0.0)
 
 
 @njit(cache=True)

@@ -89,13 +89,21 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
+class PassOn:
+    """Rows that have aged out of the slice before this host's."""
+
+    stream: int
+    stretches: Sequence[Stretch]
+
+
+@dataclass(frozen=True, slots=True)
 class ExpireMessage:
     """By stream, the time before which nothing is needed any more."""
 
     horizons: Sequence[int]
 
 
-Message = StoreMessage | ProbeMessage | Give | Take | ExpireMessage
+Message = StoreMessage | ProbeMessage | Give | Take | PassOn | ExpireMessage
 Failure = tuple[BaseException, int, int | None]  # error, host, stream
 
 
@@ -106,6 +114,7 @@ class Ticket:
     start: int = 0  # event times of the epoch
     stop: int = 0
     border: int = 0  # where it starts in the router's time
+    number: int = 0  # of the epoch
     left: Countdown = field(default_factory=Countdown)  # messages that were sent for it
     blocks: list[tuple[tuple[int, ...], int, list[I64]]] = field(default_factory=list)
     given: dict[int, list[Stretch]] = field(default_factory=dict)
@@ -123,6 +132,8 @@ class Tally:
     sent: int = 0  # row numbers of partial results and results, to other hosts and out
     busy: float = 0.0  # seconds at work, waiting for a processor included
     cpu: float = 0.0  # seconds of a processor
+    joining: float = 0.0  # seconds of the busy ones that its operator joined
+    least_wait: float = 0.0  # seconds from sending to taking, at best
 
 
 class Worker:
@@ -142,7 +153,7 @@ class Worker:
         self.tally = Tally()
         self._times = times
         self._peers = peers
-        self._inbox: SimpleQueue[tuple[Message, Ticket] | None] = SimpleQueue()
+        self._inbox: SimpleQueue[tuple[Message, Ticket, float] | None] = SimpleQueue()
         self._failure: Failure | None = None  # the first: what is held may be half of what it was
         self._began: float | None = None  # to handle the message at hand
 
@@ -154,7 +165,7 @@ class Worker:
     def send(self, message: Message, ticket: Ticket) -> None:
         """Put a message into the inbox."""
         ticket.left.add(1)
-        self._inbox.put((message, ticket))
+        self._inbox.put((message, ticket, perf_counter()))
 
     def renew(self) -> None:
         """Hold the same rows in new indexes; nothing is in the inbox."""
@@ -178,9 +189,10 @@ class Worker:
 
     def _work(self, orders: Orders) -> None:
         while (item := self._inbox.get()) is not None and not orders.stopped:
-            message, ticket = item
+            message, ticket, sent = item
             began, used = perf_counter(), thread_time()
             self._began = began
+            self.tally.least_wait = min(began - sent, self.tally.least_wait or began - sent)
             try:
                 if self._failure is None and ticket.failure is None:
                     self._handle(message, ticket)
@@ -204,6 +216,9 @@ class Worker:
                 self._give(message, ticket)
             case Take():
                 self._take(message)
+            case PassOn():
+                for stretch in message.stretches:
+                    self._store(message.stream, stretch)
             case ExpireMessage():
                 self._expire(message.horizons)
 
@@ -254,9 +269,11 @@ class Worker:
         self.tally.partials_in += len(probe.partials[0])
         targets = hop.streams
         voids = {stream: self._avoided(stream, hop) for stream in targets}
+        began = perf_counter()
         found = self.operator.extend(
             probe.bound, targets, probe.partials, voids, lambda s: self.host_windows[s].rows()
         )
+        self.tally.joining += perf_counter() - began
         bound = (*probe.bound, *targets)
         for marks, rows in self._marked(targets, found, probe.marks, len(probe.bound)):
             self._send_on(probe, ticket, bound, marks, rows)

@@ -240,18 +240,36 @@ static inline void keep_mask(const uint8_t *mask, Pairs *pairs) {
     pairs->n = m;
 }
 
+/* The last of n stretches, in order, that starts at or before a time; -1 if none does. */
+static inline int64_t stretch_at(const int64_t *start, int64_t n, int64_t time) {
+    int64_t from = 0, to = n;
+    while (from < to) {
+        int64_t middle = (from + to) >> 1;
+        if (start[middle] <= time) from = middle + 1;
+        else to = middle;
+    }
+    return from - 1;
+}
+
+/* Bounds of time that begin or end in one of n stretches [start, last]: no index is asked there. */
+static inline void clip_bounds(const int64_t *start, const int64_t *last, int64_t n, int64_t rows,
+                               int64_t *lo, int64_t *hi) {
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t k = stretch_at(start, n, lo[i]), m = stretch_at(start, n, hi[i]);
+        for (k = k < 0 ? 0 : k; k < n && start[k] <= lo[i]; k++)
+            if (lo[i] <= last[k]) lo[i] = last[k] < INT64_MAX ? last[k] + 1 : INT64_MAX;
+        for (; m >= 0 && last[m] >= hi[i]; m--)
+            if (hi[i] >= start[m]) hi[i] = start[m] > INT64_MIN ? start[m] - 1 : INT64_MIN;
+    }
+}
+
 /* Drop candidates whose time lies in one of n stretches [start, last], in order and apart. */
 static inline void keep_outside(const Column *time, const int64_t *start, const int64_t *last,
                                 int64_t n, Pairs *pairs) {
     int64_t m = 0;
     for (int64_t k = 0; k < pairs->n; k++) {
-        int64_t t = AT(time, int64_t, pairs->row[k]), from = 0, to = n;
-        while (from < to) {
-            int64_t middle = (from + to) >> 1;
-            if (start[middle] <= t) from = middle + 1;
-            else to = middle;
-        }
-        KEEP_PAIR(pairs, m, k, from == 0 || t > last[from - 1]);
+        int64_t t = AT(time, int64_t, pairs->row[k]), at = stretch_at(start, n, t);
+        KEEP_PAIR(pairs, m, k, at < 0 || t > last[at]);
     }
     pairs->n = m;
 }

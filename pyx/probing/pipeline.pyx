@@ -29,6 +29,9 @@ cdef extern from "pipeline.h" nogil:
     void gather_codes(const Column *column, const int64_t *row, int64_t n, int32_t *out)
     void value_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
     void narrow_ranges(const Comparison *c, const Partials *block, int64_t *start, int64_t *to)
+    void clip_bounds(
+        const int64_t *start, const int64_t *last, int64_t n, int64_t rows, int64_t *lo, int64_t *hi
+    )
     void keep_outside(
         const Column *time, const int64_t *start, const int64_t *last, int64_t n, Pairs *pairs
     )
@@ -701,6 +704,8 @@ cdef class Pipeline(Runner):
         cdef int64_t i
         hop.asked += block.n
         bounds(block, hop.window, hop.before, hop.lo, hop.hi)
+        if hop.n_voids:
+            clip_bounds(hop.void_start, hop.void_last, hop.n_voids, block.n, hop.lo, hop.hi)
         if hop.n_codes and self.codes_given and block == &self.start:
             memcpy(hop.codes, self.start_codes, block.n * sizeof(int32_t))
         elif hop.n_codes:
