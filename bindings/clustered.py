@@ -325,6 +325,7 @@ class ClusterJoin(Intake):
     def report(self) -> dict[str, Any]:
         """Strategy and why, and by host what it holds and did: plain data."""
         described = self.routing.router.describe()
+        names = [stream.name for stream in self.spec.streams]
         tallies = self.cluster.tallies()
         stored = sum(tally.rows_in for _, tally, _ in tallies)
         work = [
@@ -341,6 +342,7 @@ class ClusterJoin(Intake):
             "replication": stored / max(described.counters.rows, 1),
             "overhead": described.expected_overhead,
             "switches": described.counters.switches,
+            "ring": dict(zip(names, described.details.get("lengths", ()), strict=False)),
             "revised": self.reviser.revised,
             "latency": self.cluster.latencies.as_data(),
             "ways": self._ways(),

@@ -233,6 +233,9 @@ def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
         f"  {cluster['epochs']:,} epochs of {cluster['segment']:,} ticks,"
         f" every row stored {cluster['replication']:.2f} times"
     )
+    if cluster["ring"]:
+        lengths = ", ".join(f"{name} on {n}" for name, n in cluster["ring"].items())
+        lines.append(f"  hosts that share a window: {lengths}")
     lines += [
         f"  host {host['host']}: {host['load']:.0%} of the work,"
         f" {host['rows_stored']:,} rows stored, {host['rows_moved']:,} moved on,"

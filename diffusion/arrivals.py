@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.scenario import Scenario
 from windjoin.diffusion.simulator_core import F64
 

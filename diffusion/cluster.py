@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import cast
 
 import numpy as np
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.feedback import feed_back
 from windjoin.diffusion.fusion import Fused, Fusion
@@ -24,7 +25,6 @@ from windjoin.diffusion.load import Host
 from windjoin.diffusion.meter import Meter, Reading
 from windjoin.diffusion.passing import Passed, Passing
 from windjoin.diffusion.pending import Pending
-from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import DEFAULT_MARKS, Hop, Move, Part, Router
 from windjoin.diffusion.router_clock import RouterClock
 from windjoin.diffusion.segments import Segment

@@ -17,11 +17,13 @@ def feed_back(
     ticks: int,
     now: float,
     throughput: float | None,
+    rates: Sequence[float] | None = None,
     since: int | None = None,
 ) -> None:
     """Loads, paces and rates of the ``ticks`` since the last time, and how much was done.
 
     come: rows of each stream since then
+    rates: of the streams, where they are known; else they follow from ``come``
     now: seconds, on any clock that goes on
     since: work that was due before this time is part of the readings
     """
@@ -29,6 +31,6 @@ def feed_back(
     measured = meter.measure(book.hosts, readings, now=now, ticks=ticks)
     for one in measured.values():
         book.calibrate(one.capacity, tried=one.tried)
-    rates = meter.rates(come, ticks, router.max_window)
+    rates = rates or meter.rates(come, ticks, router.max_window)
     loads = {number: one.usage for number, one in measured.items()}
     router.report(loads, rates=rates, throughput=throughput, since=since, now=now)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.holdings import Holdings
-from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Move, Placement, Route, Router
 from windjoin.diffusion.scenario import Scenario
 from windjoin.diffusion.simulator_core import F64

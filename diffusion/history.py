@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.router import Router
 
 MOST_SAMPLES = 512

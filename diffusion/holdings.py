@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.arrivals import Arrivals
-from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Move, Placement
 from windjoin.diffusion.simulator_core import F64
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.arrays import I64
 
 LONG_AGO, LAST = -(2**63), 2**63 - 1  # the ends of int64
 Chosen = Callable[[I64], NDArray[np.bool_]]  # which of these rows

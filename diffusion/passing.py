@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from windjoin.diffusion.host_window import LAST, LONG_AGO
 from windjoin.diffusion.router import Hop
 from windjoin.diffusion.router_clock import RouterClock
-from windjoin.diffusion.host_window import LAST, LONG_AGO
 
 Ranges = list[tuple[int, int]]
 

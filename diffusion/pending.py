@@ -5,8 +5,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.host_window import position
-from windjoin.diffusion.ring_state import I64
 from windjoin.pyx.base.pieces import joined, sorting_by, taken
 
 

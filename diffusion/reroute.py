@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.host_window import LONG_AGO, HostWindow, Stretch
-from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.router_clock import RouterClock
 from windjoin.diffusion.segments import Segment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.scenario import Costs
 from windjoin.diffusion.simulator_core import F64, RingTable
 

@@ -126,7 +126,7 @@ class RowCounts:
         """A segment that follows the others."""
         self._segments.append((start, stop, rows))
 
-    def forget(self, horizon: int) -> None:
+    def expire(self, horizon: int) -> None:
         """Nothing before it matters any more."""
         while self._segments and self._segments[0][1] <= horizon:
             self._segments.popleft()

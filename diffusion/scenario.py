@@ -98,6 +98,7 @@ class Scenario:
     relocation: str = "aggressive"  # ring
     ring_length: int | None = None  # ring: None: as long as its cost model asks for
     objective: str = "rate"  # ring: what its length is best for, or "latency"
+    adapt: bool = True  # whether anything follows what is measured
     adapt_length: bool = True  # atr, ctr: whether segments follow the throughput
     order: str = "master"  # atr: what is probed first; as published: by "selectivity"
     smoothing: bool = True  # ring: slices even by rows, not only by age

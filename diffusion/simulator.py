@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from windjoin.diffusion import simulator_core as core
 from windjoin.diffusion.adaptive import AdaptiveRouter
-from windjoin.diffusion.arrivals import arrivals_of, visits_per_batch
+from windjoin.diffusion.arrays import I64
+from windjoin.diffusion.arrivals import arrivals_of, rate_at, visits_per_batch
 from windjoin.diffusion.choose import LoadStatistics
 from windjoin.diffusion.feedback import feed_back
 from windjoin.diffusion.flows import FlowMaker
@@ -26,7 +27,6 @@ from windjoin.diffusion.psp import PSP
 from windjoin.diffusion.registry import strategy as strategy_named
 from windjoin.diffusion.ring_flows import NO_RING, RingFlows
 from windjoin.diffusion.ring_slices import Spent
-from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Move, Router
 from windjoin.diffusion.scenario import Change, Scenario
 from windjoin.diffusion.segments import Segment
@@ -157,6 +157,8 @@ class Simulation:
             options["slices"] = "rows" if scenario.smoothing else "age"
         if self.strategy.startswith("atr"):
             options["order"] = scenario.order
+        if self.strategy in ("atr", "ctr", "psp", "groups"):
+            options["adapt"] = scenario.adapt
         length = round(scenario.segment_s * 1000)
         build = PSP if self.strategy == PSP.name else strategy_named(self.strategy)
         router = build(profiles, hosts, segment_length=length, **options)
@@ -329,11 +331,17 @@ class Simulation:
         seconds = (border - since) / 1000.0
         feed_back(
             self.router, self.meter, readings, come, ticks=border - since, now=border / 1000.0,
-            throughput=float(done / seconds),
+            throughput=float(done / seconds), rates=self._rates(border),
         )  # fmt: skip
         if self.is_ring and self.scenario.ring_length is None:
             self._tell_costs(sum(come))
         self.reported_at, self.done = border, machine.figures[core.F_EVER]
+
+    def _rates(self, now: int) -> list[float]:
+        """Rows per ms: chance would make them seem to change."""
+        at = np.array([now / 1000.0])
+        streams = range(len(self.windows))
+        return [float(rate_at(self.scenario, k, at)[0]) / 1000.0 for k in streams]
 
     def _tell_costs(self, rows: int) -> None:
         """Tell a ring what rows cost, so that it is as long as pays."""

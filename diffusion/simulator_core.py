@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from windjoin.diffusion.ring_state import I64
+from windjoin.diffusion.arrays import I64
 
 F64 = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from time import perf_counter, thread_time
 from typing import Protocol
 
 import numpy as np
+from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.host_window import LONG_AGO, Chosen, HostWindow, Stretch, clamped
-from windjoin.diffusion.ring_state import I64
 from windjoin.diffusion.router import Hop
 from windjoin.pyx.base.crew import Countdown, Crew, Orders
 

@@ -161,9 +161,9 @@ def test_more_hosts_do_not_lose_results() -> None:
 
 def test_the_host_of_the_most_frequent_key_has_its_share_of_the_work() -> None:
     costs = Costs(send_ms=0, receive_ms=0, probe_ms=10)
-    even = simulate(scenario(hot_key=0.0, costs=costs, seconds=2000), "groups")
+    even = simulate(scenario(hot_key=0.0, costs=costs, seconds=2000, adapt=False), "groups")
     assert max(even.host_load) == pytest.approx(min(even.host_load), rel=0.2)
-    hot = simulate(scenario(hot_key=0.4, costs=costs, seconds=2000), "groups")
+    hot = simulate(scenario(hot_key=0.4, costs=costs, seconds=2000, adapt=False), "groups")
     share, other = 0.6 / 6 + 0.4, 0.6 / 6  # of the rows, and of the windows they meet
     assert hot.host_load[0] / hot.host_load[5] == pytest.approx((share / other) ** 2, rel=0.15)
     assert hot.results == pytest.approx(even.results, rel=0.02)
@@ -176,3 +176,26 @@ def test_groups_that_move_cost_their_rows() -> None:
     assert still.moved_state_rows == 0
     # 1/7 and then 1/8 of 9 rows a second: those of 20 s of window and of the segment before
     assert moved.moved_state_rows == pytest.approx((1 / 7 + 1 / 8) * 9 * (20 + 5), rel=0.15)
+
+
+def test_hosts_that_shed_keep_up_and_say_what_they_left_out() -> None:
+    heavy = scenario(hosts=(HostSpec(2),), costs=Costs(probe_ms=600))
+    late = simulate(heavy, "atr")
+    shed = simulate(replace(heavy, queue_s=5.0), "atr")
+    assert late.backlog_ms > 20_000 > 5_000 >= shed.backlog_ms
+    assert (late.shed, shed.shed > 0.1) == (0.0, True)
+    assert shed.latency_p95_ms < late.latency_p95_ms
+    assert shed.results < 1.1 * late.results + 1000
+
+
+def test_what_comes_before_the_warm_up_does_not_count() -> None:
+    whole = simulate(scenario(seconds=800), "single")
+    warm = simulate(scenario(seconds=800, warm_up_s=400), "single")
+    assert warm.results < 0.6 * whole.results
+    assert warm.throughput == pytest.approx(whole.throughput, rel=0.1)
+
+
+def test_a_narrow_link_makes_results_late() -> None:
+    wide = simulate(scenario(), "ctr")
+    links = (HostSpec(6, bandwidth_mbps=0.02),)
+    assert simulate(scenario(hosts=links), "ctr").latency_mean_ms > wide.latency_mean_ms + 5
