@@ -39,7 +39,7 @@ def semi() -> wj.Query:
 
 
 def anti() -> wj.Query:
-    return wj.join(A, B, on=abs(A["x"] - B["x"]) <= 0.1, how="anti")
+    return wj.join(A, B, on=abs(A["x"] - B["x"]) <= 0.1, how="anti", select=[A["n"], A["w"]])
 
 
 def two_kept_of_three() -> wj.Query:
