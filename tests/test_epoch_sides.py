@@ -118,8 +118,10 @@ def test_epochs_give_the_nearest_partners(
     """Those of a batch join, of rows in any order; with one slot or keys in several."""
     a, b = (wj.stream(name, time="t", window=3) for name in "ab")
     keyed = data.draw(st.booleans())
-    on = [wj.l1(a["v"], b["v"]) <= 5, *([a["k"] == b["k"]] if keyed else [])]
-    query = wj.join(a, b, on=on, nearest=most, how=how)
+    direction = data.draw(st.sampled_from([None, None, "backward", "forward", "nearest"]))
+    on = [*([] if direction else [wj.l1(a["v"], b["v"]) <= 5])]
+    on += [a["k"] == b["k"]] if keyed else []
+    query = wj.join(a, b, on=on, nearest=most, how=how, direction=direction)
     tables = {name: vectors(rows) for name, rows in (("a", left), ("b", right))}
     epochs = data.draw(st.integers(1, 4))
     cuts = {

@@ -24,7 +24,7 @@ class Departing:
     ) -> None:
         self.job, self.manifest, self.slot, self.window = job, manifest, slot, window
         self.stream = stream
-        self.reach = job.windows[stream]
+        self.reach = job.reach[stream]
         self.local = manifest.own.units.finds_in_one_slot((stream,))
 
     def rows(self, low: int | None, high: int, new: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -72,6 +72,14 @@ class Job:
         return self.plan.bound if self.asked is None else self.asked.bound
 
     @property
+    def reach(self) -> tuple[int, ...]:
+        """For how long rows may be asked for, by stream: as long as they may be in results."""
+        if self.plan.query.direction is None:
+            return self.windows
+        first, second = self.windows  # a row waits for its partners, and is one for those before
+        return first, min(2**63 - 1, first + second)
+
+    @property
     def together(self) -> bool:
         """Whether rows stay until all streams have come past them."""
         return self.plan.query.nearest is not None
@@ -97,7 +105,7 @@ class Job:
             told = {"keep": query.sides.keep, "exists": query.sides.exists}
             for option, streams in {**told, "missing": query.sides.missing}.items():
                 parts[option] = ", ".join(names[s] for s in streams) or "none"
-            parts["nearest"] = repr(query.nearest)
+            parts["nearest"] = f"{query.nearest} {query.direction or ''}".strip()
         return parts
 
 

@@ -1,7 +1,8 @@
 """``nearest=`` cut into epochs: the best partners of rows that can get no other one.
 
-A row is completed by itself, as the later one of a pair: its partners are earlier rows of the other
-stream.  As soon as that stream has come past it, all of them lie in the log.
+A pair is completed by its later row: partners of that are earlier rows of the other stream.  As
+soon as that stream has come past it, all of them lie in the log.  With ``direction=`` partners are
+those of rows of the first stream, as soon as the second has come past what these look for.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def nearest_pairs(
     job: Job, manifest: Manifest, window: Window, new: Sequence[pa.Table], counts: BlockCounts
 ) -> Iterator[pa.RecordBatch]:
     """Pairs of the rows that have become final in this epoch with their best partners."""
-    ends = [_final_before(manifest.watermarks, stream) for stream in (0, 1)]
-    starts = [_final_before(manifest.before, stream) for stream in (0, 1)]
+    ends = [_final_before(job, manifest.watermarks, stream) for stream in (0, 1)]
+    starts = [_final_before(job, manifest.before, stream) for stream in (0, 1)]
     if all(end is None for end in ends):
         return
     earlier = as_before(job, manifest, window.slot)
@@ -61,7 +62,8 @@ def nearest_pairs(
         found, run, scores = batch.join_rows(spec, prepared)
     counts.comparisons += run.comparisons
     times = [rows.time[own] for rows, own in zip(prepared, found, strict=True)]
-    second = times[1] >= times[0]  # of equal times the row of the second stream is the later
+    # of equal times the row of the second stream is the later
+    second = (times[1] >= times[0]) & (job.plan.query.direction is None)
     done = np.flatnonzero(np.where(second, final[1][found[1]], final[0][found[0]]))
     counts.results += len(done)
     for first in range(0, len(done), MOST_ROWS):
@@ -77,11 +79,16 @@ def as_before(job: Job, manifest: Manifest, slot: int) -> Window:
     return Window(job, replace(manifest, watermarks=before, window=entries), slot)
 
 
-def _final_before(watermarks: Sequence[int | None], stream: int) -> int | None:
-    """Rows of a stream before that time get no other earlier partner; None: all may."""
+def _final_before(job: Job, watermarks: Sequence[int | None], stream: int) -> int | None:
+    """Rows of a stream before that time get no other partner; None: all may."""
     other = watermarks[1 - stream] if watermarks else None
-    # of equal times the row of the first stream is the earlier one
-    return None if other is None else other + (stream == 0)
+    if other is None:
+        return None
+    if job.plan.query.direction is None:
+        # of equal times the row of the first stream is the earlier one
+        return other + (stream == 0)
+    # rows of the first stream get partners that may come as late as their window ends
+    return None if stream else other if other == FOREVER else other - job.windows[0]
 
 
 def _rows(job: Job, window: Window, stream: int, new: pa.Table) -> tuple[pa.Table, Bools]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,11 +34,18 @@ from windjoin.kernels.spec import I64
 from windjoin.pyx.base.column import in_order
 from windjoin.pyx.base.pieces import sorting
 
+log = logging.getLogger("windjoin.epochs")
+
 
 def probe_epoch(
-    batches: Iterable[pa.RecordBatch], job: Job, manifest: Manifest, slot: int, stage: int = 0
+    batches: Iterable[pa.RecordBatch],
+    job: Job,
+    manifest: Manifest,
+    slot: int,
+    stage: int = 0,
+    told: dict[str, Any] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Results that the rows of an epoch complete in one slot.
+    """Results that the rows of an epoch complete in one slot; ``told`` gets what it took.
 
     Where partial results travel there are several stages; all but the last give segments for the
     next.  The slot's file is written in the first, before anything leaves.
@@ -50,7 +58,9 @@ def probe_epoch(
         else:
             work.keep()
         yield from work.results()
-        work.report()
+        load = work.report()
+        if told is not None:
+            told |= load
 
 
 class _Slot:
@@ -235,7 +245,7 @@ class _Slot:
         self.read_rows = sum(table.num_rows for table in tables)
         return tables
 
-    def report(self) -> None:
+    def report(self) -> dict[str, Any]:
         """What the epoch took, for routers and whoever watches."""
         load = {
             "slot": self.slot,
@@ -251,6 +261,11 @@ class _Slot:
         }
         text = json.dumps(load).encode()
         self.job.log.put(f"{self.manifest.folder}/{self.slot}-{self.stage}.load", [text])
+        log.info(
+            "epoch %d, slot %d: %d rows, %d results, %.3f CPU seconds, %s",
+            self.manifest.epoch, self.slot, load["rows"], load["results"], load["cpu"], self.how,
+        )  # fmt: skip
+        return load
 
 
 def _add(told: dict[int, dict[str, Any]], count: dict[str, Any]) -> None:

@@ -155,6 +155,7 @@ class Run:
             "seconds": 0.0 if last is None else last.seconds,
             "window_epochs": 0 if manifest is None else len(manifest.window),
             "log_bytes": 0 if manifest is None else sum(e.bytes for e in manifest.window),
+            "hosts": [] if last is None else list(last.slots),
             "exception": None if own is None else str(own),
         }
 

@@ -15,6 +15,7 @@ from windjoin.epochs.probing import probe_epoch
 from windjoin.epochs.running import of_query
 from windjoin.epochs.sinking import write_parquet
 from windjoin.errors import QueryError
+from windjoin.spark.observing import with_metrics
 
 BATCH, QUERY, RUN = "streaming.sql.batchId", "sql.streaming.queryId", "spark.jobGroup.id"
 
@@ -81,7 +82,13 @@ class ProbeEpoch:
     ) -> Iterator[pa.RecordBatch]:
         at = here()
         job = of_query(self.job, at.query)
-        yield from probe_epoch(batches, job, decide(job, at.epoch, at.run), partition, self.stage)
+        told: dict[str, Any] = {}
+        manifest = decide(job, at.epoch, at.run)
+        found = probe_epoch(batches, job, manifest, partition, self.stage, told)
+        if self.stage < job.stages - 1:
+            yield from found
+        else:
+            yield from with_metrics(found, job.result.schema, told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark import __version__ as spark_version
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 from windjoin.epochs.asking import OWN
 from windjoin.epochs.job import Job
 from windjoin.epochs.planning import job_of
@@ -23,6 +24,7 @@ from windjoin.spark import bootstrap as bootstrap_module
 from windjoin.spark.bootstrap import bootstrap
 from windjoin.spark.frames import SEGMENT_TYPE, arrow_schemas, checked, result_type
 from windjoin.spark.joining import cores, union
+from windjoin.spark.observing import KIND, observed
 from windjoin.spark.settings import check_version
 from windjoin.spark.sources import column
 from windjoin.spark.stages import PackEpoch, ProbeEpoch
@@ -172,7 +174,8 @@ def probed(planned: Streaming, segments: Any, slots: int) -> Any:
     for stage in range(job.stages - 1):
         onward = arrived.mapInArrow(task(ProbeEpoch(job, stage)), SEGMENT_TYPE)
         arrived = at_slots(onward, slots)
-    return arrived.mapInArrow(task(ProbeEpoch(job, job.stages - 1)), planned.kind)
+    kind = StructType([*planned.kind.fields, KIND])
+    return observed(arrived.mapInArrow(task(ProbeEpoch(job, job.stages - 1)), kind), job)
 
 
 def at_slots(segments: Any, slots: int) -> Any:
