@@ -10,10 +10,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from windjoin.binding import BoundQuery
+from windjoin.diffusion.balance import F64
 from windjoin.diffusion.cluster import FOREVER, ROW_NUMBER, Bounds, Cluster, Room
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.load import Host
@@ -63,6 +65,13 @@ def told_where() -> Iterator[None]:
         raise KeyboardInterrupt("the join was stopped") from error
 
 
+class KeyGroups(Protocol):
+    """Partition groups that go by keys themselves, whatever codes these have."""
+
+    def groups_of(self, stream: int, rows: I64) -> I64: ...
+    def look_anew(self) -> None: ...
+
+
 class ClusterJoin(Intake):
     """What a `LiveJoin` is, with rows spread over hosts; close it to end their threads."""
 
@@ -81,6 +90,7 @@ class ClusterJoin(Intake):
         super().__init__(spec, lateness, silence)
         self._found = 0
         self._given_before = LONG_AGO
+        self.key_groups: KeyGroups | None = None  # other than by codes of keys
         if spec.kept is not None:
             self.outer = Outer(spec.kept, self.windows)
         self._stores = self.new_stores()
@@ -109,6 +119,8 @@ class ClusterJoin(Intake):
             )
 
     def _groups(self, stream: int, rows: I64) -> I64:
+        if self.key_groups is not None:
+            return self.key_groups.groups_of(stream, rows)
         key = self.routing.key
         assert key is not None, "rows without a common key have no groups"
         codes = self.windows[stream].stored(rows).codes[key[stream]]
@@ -118,19 +130,54 @@ class ClusterJoin(Intake):
 
     def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
         """Rows of a batch, in any order; nothing is joined before `flush`, or `loaded`."""
-        self._add(stream, rows, rows.usable, False)
+        self._add(stream, rows, rows.usable, False, arrivals)
 
-    def loaded(self, given_before: int) -> None:
-        """Join rows that others have joined already, so that hosts hold them."""
+    def loaded(self, given_before: int) -> list[Any]:
+        """Join rows that others have joined already, so that hosts hold them.
+
+        Segments begin elsewhere than they did there, so some results may be complete only here.
+        """
         self._given_before = given_before
-        found = self._found
-        self.catch_up()
-        self._found = found
+        return self.catch_up()
 
     @property
     def given_before(self) -> int:
         """The time before which all results have left."""
         return max(self.cluster.earliest, self._given_before)
+
+    @property
+    def joined_before(self) -> int:
+        """The time before which all rows were joined."""
+        return self.given_before
+
+    def retain(self, rows: Sequence[I64]) -> None:
+        """Keep only some rows of every stream, by number: they become the last ones there are."""
+        tails = [window.tail for window in self.windows]
+
+        def at(stream: int, asked: I64) -> I64:
+            kept = rows[stream]
+            found: I64 = np.searchsorted(kept, asked) + (tails[stream] - len(kept))
+            return found
+
+        def numbers(stream: int, asked: I64) -> tuple[Bools, I64]:
+            kept = rows[stream]
+            if not len(kept):
+                return np.zeros(len(asked), np.bool_), kept
+            found = np.minimum(np.searchsorted(kept, asked), len(kept) - 1)
+            there = kept[found] == asked
+            return there, found[there] + (tails[stream] - len(kept))
+
+        with told_where():
+            self.cluster.renumber(numbers)
+        for stream, (window, kept) in enumerate(zip(self.windows, rows, strict=True)):
+            self.cluster.latencies.renumber(stream, partial(at, stream))
+            window.retain(kept)
+        self._renew()
+
+    def relocate(self, source: int, target: int, nbytes: float, sizes: F64, results: F64) -> None:
+        """Let groups of together so many bytes change hosts, the most productive first."""
+        with told_where():
+            self.cluster.relocate(source, target, nbytes, sizes, results)
 
     def _not_given(self, found: list[I64]) -> list[I64]:
         """Results that have not left before this join went on from another."""
@@ -165,14 +212,24 @@ class ClusterJoin(Intake):
         with told_where():
             self.reviser.resize(self, stream, window)
 
-    def _add(self, stream: int, rows: Rows, usable: Bools | None, ordered: bool) -> None:
+    def _add(
+        self,
+        stream: int,
+        rows: Rows,
+        usable: Bools | None,
+        ordered: bool,
+        arrivals: I64 | None = None,
+    ) -> None:
         window = self.windows[stream]
         codes, varlen_rows = self.encode(stream, rows, usable)
+        if self.key_groups is not None:
+            self.key_groups.look_anew()
         numbers = np.arange(window.tail, window.tail + len(rows))
         time = rows.time if usable is None else np.where(usable, rows.time, LONG_AGO)
         columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
         store = self._stores[stream]
-        store.append(np.ascontiguousarray(time), columns, codes, varlen_rows, numbers)
+        known = numbers if arrivals is None else arrivals
+        store.append(np.ascontiguousarray(time), columns, codes, varlen_rows, known)
         if usable is not None:
             time, numbers = time[usable], numbers[usable]
         if not ordered:
@@ -264,6 +321,8 @@ class ClusterJoin(Intake):
             for window, key in zip(self.windows, self.routing.key, strict=True):
                 classes[window.spec.spaces[key]] = self.routing.group_count
         self._renumber(classes)
+        if self.key_groups is not None:
+            self.key_groups.look_anew()
         for worker in self.cluster.workers.values():
             worker.renew()
 

@@ -148,6 +148,8 @@ def as_text(data: Mapping[str, Any]) -> str:
     if "joins" in data:
         lines.append(f"results: {data['metrics']['results']:,}")
         return "\n".join(lines)
+    if data.get("memory"):
+        lines += _memory_lines(data["memory"])
     if data.get("cluster"):
         lines += _cluster_lines(data["cluster"])
     elif data["order"] is None:
@@ -222,6 +224,18 @@ def _parts(parts: Mapping[str, Any]) -> str:
         return ""
     kind = "groups of keys" if parts["of"] == "keys" else "stretches of time"
     return f", in {parts['count']} {kind}"
+
+
+def _memory_lines(memory: Mapping[str, Any]) -> list[str]:
+    """What is done where memory does not suffice, and what was."""
+    lines = [f"memory: {memory['limit']:,} bytes; {memory['when_full']}"]
+    if memory["adaptation"] is not None:
+        lines.append(f"  hosts: adaptation {memory['adaptation']}, {memory['adapts']}")
+    lines.append(
+        f"  so far {memory['spills']:,} spills, {memory['rows_on_disk']:,} rows on disk in"
+        f" {memory['generations']:,} generations"
+    )
+    return lines
 
 
 def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:

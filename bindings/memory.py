@@ -7,11 +7,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from windjoin.durations import parse_duration
 from windjoin.errors import QueryError, hint
 
 OnFull = Literal["spill", "shed", "error"]
-Choose = Literal["throughput", "largest", "random"]
-CHOICES = ("throughput", "largest", "random")
+Choose = Literal["throughput", "largest", "random", "productive"]
+Adaptation = Literal["lazy", "active", "none"]
+CHOICES = ("throughput", "largest", "random", "productive")
+ADAPTATIONS = ("lazy", "active", "none")
 ON_FULL = ("spill", "shed", "error")
 UNITS = {
     **{"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12},
@@ -47,9 +50,18 @@ class Memory:
     ``share``: how much of the rows goes out whenever the limit is reached.
     ``idle``: groups that no row has come to for that long, in the time of the streams, go first.
     ``choose``: which groups go: "throughput", those that had fewest results for their size;
-    "largest"; or "random".  Of a query whose streams are not tied by a key the oldest rows go.
+    "largest"; "random"; or, to compare with, "productive", those that had most.  Of a query whose
+    streams are not tied by a key the oldest rows go.
     ``groups``: how many there are.
     ``disk_limit``: of the files together.
+
+    With ``hosts=`` each host has an equal part of the limit, and ``adaptation`` says how they help
+    each other where streams are tied by a key.  "lazy": a host that is full spills, and whenever
+    the least used memory falls below ``theta_d`` times the most used, half of the difference moves,
+    the most productive groups first.  "active": besides, where memory is balanced and the results
+    per group of hosts differ by more than ``theta_r`` times, the host with fewest spills, as much
+    as the windows will hold beyond the limit.  "none": neither.  ``span``: the least time between
+    two adaptations, by the ``clock=`` of the session.
 
     >>> Memory("1GB", share=0.5).limit
     1000000000
@@ -62,6 +74,10 @@ class Memory:
     choose: Choose = "throughput"
     groups: int = 300
     disk_limit: Any = None
+    adaptation: Adaptation = "lazy"
+    theta_d: float = 0.8
+    theta_r: float = 2.0
+    span: Any = "45s"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "limit", parse_size(self.limit, "memory"))
@@ -73,20 +89,47 @@ class Memory:
             raise QueryError(f"share={self.share!r}: give a part of the state, above 0 and up to 1")
         if not isinstance(self.groups, int) or not 1 <= self.groups <= 2**15:
             raise QueryError(f"groups={self.groups!r}: give how many there are, 1 to {2**15}")
+        if self.adaptation not in ADAPTATIONS:
+            given = str(self.adaptation)
+            raise QueryError(f"adaptation={self.adaptation!r}{hint(given, ADAPTATIONS)}")
+        if not isinstance(self.theta_d, (int, float)) or not 0 <= self.theta_d <= 1:
+            raise QueryError(f"theta_d={self.theta_d!r}: give least over most memory, 0 to 1")
+        if not isinstance(self.theta_r, (int, float)) or not self.theta_r >= 1:
+            raise QueryError(f"theta_r={self.theta_r!r}: give most over least results, 1 or more")
+        parse_duration(self.span)
         if self.spill is not None and not isinstance(self.spill, (str, os.PathLike)):
             raise QueryError(f"spill={self.spill!r}: give the path of a folder")
 
+    @property
+    def span_seconds(self) -> float:
+        """Seconds between two adaptations."""
+        return parse_duration(self.span).nanoseconds / 1e9
 
-def asked_memory(memory: Any, spill: Any, on_full: Any) -> Memory | None:
-    """What ``memory=``, ``spill=`` and ``on_full=`` of `Query.open` ask for."""
+
+def asked_memory(
+    memory: Any, spill: Any, on_full: Any, adaptation: Any = None, hosts: Any = None
+) -> Memory | None:
+    """What ``memory=``, ``spill=``, ``on_full=`` and ``adaptation=`` of `Query.open` ask for."""
     if on_full not in ON_FULL:
         raise QueryError(f"on_full={on_full!r}{hint(str(on_full), ON_FULL)}")
     if memory is None:
-        if spill is not None or on_full != "spill":
-            option = f"spill={spill!r}" if spill is not None else f"on_full={on_full!r}"
+        given = {"spill": spill, "adaptation": adaptation}
+        options = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        if on_full != "spill":
+            options.append(f"on_full={on_full!r}")
+        if options:
+            option = options[0]
             raise QueryError(f'{option} needs memory=, such as memory="2GB"')
         return None
     if on_full == "shed":
         raise QueryError('on_full="shed": there is no shedding yet; take "spill" or "error"')
     asked = memory if isinstance(memory, Memory) else Memory(memory)
+    if isinstance(hosts, int) and hosts > asked.groups:
+        raise QueryError(
+            f"groups={asked.groups!r} are fewer than the {hosts} hosts that share them; give more"
+        )
+    if adaptation is not None:
+        if hosts is None:
+            raise QueryError(f"adaptation={adaptation!r} needs hosts=, the hosts that adapt")
+        asked = replace(asked, adaptation=adaptation)
     return asked if spill is None else replace(asked, spill=spill)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from windjoin.iterate import AsyncIteration, Iteration
     from windjoin.kernels.spec import I64
     from windjoin.late import OnLate
-    from windjoin.memory import OnFull
+    from windjoin.memory import Adaptation, OnFull
     from windjoin.progress import ProgressOption
     from windjoin.session import Session
     from windjoin.shedding import Shedding
@@ -205,6 +205,7 @@ class Query:
         memory: Any = None,
         spill: Any = None,
         on_full: OnFull = "spill",
+        adaptation: Adaptation | None = None,
         shed: Shedding | None = None,
     ) -> Session:
         """A continuous join: push rows as they come, get the results they complete.
@@ -227,6 +228,8 @@ class Query:
         ``memory``: a bound on what is held, such as "2GB", or a `Memory`.  What does not fit goes
         to files in the folder ``spill``, and the results that it owes come later, from pushes,
         `Session.clean_up` or `Session.close`; with ``on_full="error"`` pushes are refused then.
+        ``adaptation``: with ``hosts=``, how these share what memory there is: "lazy", "active" or
+        "none"; see `Memory`.
         ``shed``: a `Shedding` that says how much work there may be; what is more is left out.
         """
         from windjoin.session import Session, SessionOptions
@@ -247,6 +250,7 @@ class Query:
             memory=memory,
             spill=spill,
             on_full=on_full,
+            adaptation=adaptation,
         )
         if shed is None:
             return Session(self, schemas, options)

@@ -32,7 +32,7 @@ from windjoin.kernels.spec import I64, Bools, JoinSpec
 from windjoin.kinds import INT64_MAX
 from windjoin.late import LateRows, OnLate
 from windjoin.layout import empty_table
-from windjoin.memory import OnFull, asked_memory
+from windjoin.memory import Adaptation, OnFull, asked_memory
 from windjoin.notebook import Explanation, metrics_html, query_html
 from windjoin.outer import numbers, with_unmatched
 from windjoin.output import Fetch
@@ -50,7 +50,7 @@ from windjoin.resizing import Resizing, change_of
 from windjoin.row_windows import check_session, counts_rows
 from windjoin.run import threads_for
 from windjoin.sinks import EVERY_ROWS, ParquetSink, new_sink
-from windjoin.strategies import check_hosts
+from windjoin.strategies import check_hosts, with_groups
 from windjoin.streams import idle_length
 from windjoin.waiting import PendingRows
 from windjoin.watermarks import length_ticks
@@ -94,6 +94,7 @@ class SessionOptions:
     memory: Any = None
     spill: Any = None
     on_full: OnFull = "spill"
+    adaptation: Adaptation | None = None
 
 
 class Session(SessionBase):
@@ -135,7 +136,9 @@ class Session(SessionBase):
         idle = idle_length("", options.idle)
         self._idle = [idle if stream.idle is None else stream.idle for stream in query.streams]
         self._memory: Keeper | None = None
-        self._asked_memory = asked_memory(options.memory, options.spill, options.on_full)
+        self._asked_memory = asked_memory(
+            options.memory, options.spill, options.on_full, options.adaptation, options.hosts
+        )
         if self._asked_memory is not None and not query.sides.plain:
             raise QueryError(
                 "memory= is not for how=, keep=, exists= and missing=: rows on disk may have"
@@ -237,6 +240,8 @@ class Session(SessionBase):
             return CountedJoin(spec, lateness, silence=silence)
         if hosts is None:
             return LiveJoin(spec, lateness, silence=silence)
+        if self._asked_memory is not None:
+            hosts = with_groups(hosts, spec, self._asked_memory, asked=self._options.adaptation)
         ordered = self._options.ordered
         return ClusterJoin(spec, hosts, lateness=lateness, ordered=ordered, silence=silence)
 
@@ -490,9 +495,10 @@ class Session(SessionBase):
         if flush:
             assert self._live is not None
             with as_own_errors():
+                last = self._results(self._numbered(self._live.flush()))
                 if self._memory is not None:
                     self._owed += map(self._results, self._memory.clean_up())
-                results = self._with_owed(self._results(self._live.flush()))
+                results = self._with_owed(last)
             results = self._leaving(results, self.sequence + 1)
         if self._sink is not None:
             self._sink.flush()
@@ -589,7 +595,7 @@ class Session(SessionBase):
         self._session_lock.begin()
         with as_own_errors():
             self._live.advance(number, ticks)
-            found = self._live.catch_up()
+            found = self._numbered(self._live.catch_up())
             if len(found[0]) or (self._live.outer is not None and self._live.outer.any_left):
                 self._owed.append(self._results(found))
             self._expire()
@@ -701,6 +707,10 @@ class Session(SessionBase):
             columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
             return dict(zip(results, columns, strict=True))
         return pa.concat_tables([one for one in owed if isinstance(one, pa.Table)])
+
+    def _numbered(self, found: list[Any]) -> list[Any]:
+        """Results by arrival numbers, which are not those in the windows once rows have left."""
+        return found if self._memory is None else self._memory.results(found)
 
     def _results(self, found: list[Any]) -> Results:
         """``found``: row numbers of every stream, and scores."""
@@ -882,6 +892,7 @@ class Session(SessionBase):
             data["keys"] = keys_as_data(live.spec, live.close_spaces)
             data["processor"] = isa()
             data["cluster"] = live.report()
+            data["memory"] = None if self._memory is None else self._memory.explained()
             data["order"] = data["orders"][0] if data["orders"] else None
             data["replanned"] = live.replanned
         for number, stream in enumerate(data["streams"]):
@@ -919,7 +930,7 @@ class Session(SessionBase):
         if self._resizing is not None:
             total["results"] -= self._resizing.dropped
         if self._memory is not None:
-            total["results"] += self._memory.done.cleaned
+            total["results"] += self._memory.owing.cleaned
             total["memory"] = self._memory.metrics()
         if self._sink is not None:
             total["sink"] = self._sink.metrics()

@@ -20,6 +20,7 @@ from windjoin.kernels.order import best_order
 from windjoin.kernels.pairwise import common_key, pair_shares
 from windjoin.kernels.spec import JoinSpec
 from windjoin.kinds import INT64_MAX
+from windjoin.memory import Memory
 from windjoin.tuning import Tuning
 
 MOST_SEGMENTS = 4096  # in a window
@@ -66,6 +67,29 @@ def check_hosts(hosts: Any, strategy: Any) -> int:
         known = ["auto", *STRATEGIES]
         raise QueryError(f"strategy={strategy!r} is not known{hint(str(strategy), known)}")
     return hosts
+
+
+def with_groups(hosts: Hosts, spec: JoinSpec, memory: Memory, *, asked: Any = None) -> Hosts:
+    """Hosts whose memory is bounded: of partition groups, where all streams are tied by a key.
+
+    asked: how hosts are to adapt, if that was said
+    """
+    keyed = common_key(spec) is not None
+    if hosts.strategy == "auto" and keyed:
+        hosts = replace(hosts, strategy="groups")
+    if hosts.strategy != "groups":
+        if asked not in (None, "none"):
+            why = "no equality ties all streams of this query together"
+            if keyed:
+                why = f"strategy={hosts.strategy!r} deals rows out by time"
+            raise QueryError(
+                f"adaptation={asked!r} moves and spills partition groups of a key that all streams"
+                f" share, but {why}; leave it out"
+            )
+        return hosts
+    # what moves is decided by memory
+    tuning = replace(hosts.tuning, group_count=memory.groups, adapt=False)
+    return replace(hosts, tuning=tuning)
 
 
 def routing(

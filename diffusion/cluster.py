@@ -11,20 +11,30 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import cast
 
 import numpy as np
 from windjoin.diffusion.arrays import I64
+from windjoin.diffusion.balance import F64
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.feedback import feed_back
 from windjoin.diffusion.fusion import Fused, Fusion
 from windjoin.diffusion.history import History, Latencies
-from windjoin.diffusion.host_window import LONG_AGO, Chosen, HostWindow, Stretch, clamped
+from windjoin.diffusion.host_window import (
+    LONG_AGO,
+    Bools,
+    Chosen,
+    HostWindow,
+    Stretch,
+    clamped,
+)
 from windjoin.diffusion.load import Host
 from windjoin.diffusion.meter import Meter, Reading
 from windjoin.diffusion.passing import Passed, Passing
 from windjoin.diffusion.pending import Pending
+from windjoin.diffusion.relocation import Gate, Relocated, Relocation
 from windjoin.diffusion.router import DEFAULT_MARKS, Hop, Move, Part, Router
 from windjoin.diffusion.router_clock import RouterClock
 from windjoin.diffusion.segments import Segment
@@ -113,6 +123,8 @@ class Cluster:
         self._reported: tuple[int, list[int]] | None = None  # border, rows routed before it
         self._reported_at = 0.0  # seconds
         self._come, self._worked, self._at_work_since = 0, 0.0, 0.0  # since the last throughput
+        self.relocation: Relocation | None = None  # under way
+        self.relocated = Relocated()
         self._crew = Crew()  # its threads end with it
         for number in numbers:
             self._add_worker(number)
@@ -214,6 +226,8 @@ class Cluster:
         ticket = Ticket(self.clock.real(border), self.clock.real_stop(stop), border, self.epochs)
         ticket.left.add(1)
         self._move(self.router.advance(border), ticket)
+        if self.relocation is not None:
+            self.relocation.proceed()
         taken = [pending.take(ticket.stop) for pending in self.pending]
         self._routed = [n + len(rows) for n, (_, rows) in zip(self._routed, taken, strict=True)]
         segments = [
@@ -243,7 +257,9 @@ class Cluster:
     ) -> None:
         self.log[stream].add(Stretch(ticket.start, ticket.stop, DEFAULT_MARKS, times, rows))
         for part in parts:
-            stretch = self._part(stream, times, rows, part)
+            stretch, moved = self._divided(stream, self._part(stream, times, rows, part), part)
+            if moved is not None:
+                self._gate.send(StoreMessage(stream, moved), ticket)
             self.workers[part.host].send(StoreMessage(stream, stretch), ticket)
 
     def _part(self, stream: int, times: I64, rows: I64, part: Part) -> Stretch:
@@ -251,12 +267,12 @@ class Cluster:
         start, stop = self.clock.real(part.start), self.clock.real_stop(part.stop)
         stretch = Stretch(start, stop, part.marks, times, rows).between(start, stop)
         return (
-            stretch.where(self._chosen(stream, part.groups)(stretch.rows))
+            stretch.where(self.chosen(stream, part.groups)(stretch.rows))
             if part.groups
             else stretch
         )
 
-    def _chosen(self, stream: int, groups: Sequence[int]) -> Chosen:
+    def chosen(self, stream: int, groups: Sequence[int]) -> Chosen:
         """Which rows are of some partition groups."""
         of_rows = self.room.groups
         if of_rows is None:
@@ -274,14 +290,30 @@ class Cluster:
         hops = tuple(self._passing.limited(self._in_event_time(hop)) for hop in path)
         first = hops[0]
         for part in first.parts:
-            mine = self._part(stream, times, rows, part).rows
-            if len(mine):
-                probe = ProbeMessage(hops, 0, (stream,), [mine], part.marks, ())
+            mine, moved = self._divided(stream, self._part(stream, times, rows, part), part)
+            if moved is not None:
+                probe = ProbeMessage(hops, 0, (stream,), [moved.rows], part.marks, ())
+                self._gate.send(probe, ticket)
+            if len(mine.rows):
+                probe = ProbeMessage(hops, 0, (stream,), [mine.rows], part.marks, ())
                 self.workers[part.host].send(probe, ticket)
         if not first.parts:
             probe = ProbeMessage(hops, 0, (stream,), [rows], DEFAULT_MARKS, ())
             for host in first.hosts:
                 self.workers[host].send(probe, ticket)
+
+    def _divided(self, stream: int, rows: Stretch, part: Part) -> tuple[Stretch, Stretch | None]:
+        """Rows of a part; and apart from them those of groups that are on their way there."""
+        relocation = self.relocation
+        if relocation is None or part.host != relocation.target or not relocation.moving:
+            return rows, None
+        rows, moved = relocation.divided(stream, rows)
+        return rows, moved if len(moved.rows) else None
+
+    @property
+    def _gate(self) -> Gate:
+        assert self.relocation is not None
+        return self.relocation.gate
 
     def _in_event_time(self, hop: Hop) -> Hop:
         voids = {
@@ -295,6 +327,10 @@ class Cluster:
 
     def drain(self) -> None:
         """Wait until no host has anything to do."""
+        if self.relocation is not None:
+            self.relocation.finish()
+            self.relocated.add(self.relocation)
+            self.relocation = None
         while self._flying:
             self._land()
         self._expire()
@@ -303,12 +339,12 @@ class Cluster:
         """Moves of a border: rows of a ring go on at once, for others everything stops."""
         passes_on = self.router.passes_on and self.router.onward
         if not passes_on or any(
-            self._passing.keeps(move.target, move.stream, *self._stretch_of(move)) for move in moves
+            self._passing.keeps(move.target, move.stream, *self.stretch_of(move)) for move in moves
         ):
             self.carry_out(moves)
             return
         for move in moves:
-            start, stop = self._stretch_of(move)
+            start, stop = self.stretch_of(move)
             rows = self.log[move.stream].find(start, stop)
             self.workers[move.target].send(PassOn(move.stream, rows), ticket)
             source = cast(int, move.source)
@@ -466,6 +502,23 @@ class Cluster:
         self.fusion.remove_host(number)
         self.meter.forget(number)
 
+    def relocate(self, source: int, target: int, nbytes: float, sizes: F64, results: F64) -> None:
+        """Let groups change hosts while all others go on; see `windjoin.diffusion.relocation`.
+
+        sizes, results: of all groups; a size of 0 is one that stays
+        """
+        self.drain()
+        self.relocation = Relocation(self, source, target, nbytes, sizes, results)
+
+    def renumber(self, numbers: Callable[[int, I64], tuple[Bools, I64]]) -> None:
+        """Rows have other numbers, or are gone: which there still are, and their numbers."""
+        self.drain()
+        for worker in self.workers.values():
+            worker.renumber(numbers)
+        for stream, (log, pending) in enumerate(zip(self.log, self.pending, strict=True)):
+            log.renumber(partial(numbers, stream))
+            pending.renumber(partial(numbers, stream))
+
     def carry_out(self, moves: Sequence[Move]) -> None:
         """All sources are read before anything reaches a target; nothing else is going on."""
         if not moves:
@@ -475,16 +528,16 @@ class Cluster:
         given = self._gather(moves, ticket)
         ticket = Ticket()
         for move, stretches in zip(moves, given, strict=True):
-            start, stop = self._stretch_of(move)
-            chosen = self._chosen(move.stream, move.groups) if move.groups else None
+            start, stop = self.stretch_of(move)
+            chosen = self.chosen(move.stream, move.groups) if move.groups else None
             take = Take(move.stream, start, stop, move.marks, stretches, chosen)
             self.workers[move.target].send(take, ticket)
         self.wait(ticket)
 
     def _gather(self, moves: Sequence[Move], ticket: Ticket) -> list[list[Stretch]]:
         for number, move in enumerate(moves):
-            start, stop = self._stretch_of(move)
-            chosen = self._chosen(move.stream, move.groups) if move.groups else None
+            start, stop = self.stretch_of(move)
+            chosen = self.chosen(move.stream, move.groups) if move.groups else None
             if move.source is None:
                 ticket.given[number] = self.log[move.stream].find(start, stop, chosen)
             else:
@@ -493,5 +546,6 @@ class Cluster:
         self.wait(ticket)
         return [ticket.given[number] for number in range(len(moves))]
 
-    def _stretch_of(self, move: Move) -> tuple[int, int]:
+    def stretch_of(self, move: Move) -> tuple[int, int]:
+        """The event times of a move."""
         return self.clock.real(move.start), self.clock.real_stop(move.stop)

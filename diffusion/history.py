@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -96,6 +96,11 @@ class Latencies:
         when.append(now)
         if len(first) > MOST_MARKS:
             del first[: MOST_MARKS // 2], when[: MOST_MARKS // 2]
+
+    def renumber(self, stream: int, numbers: Callable[[I64], I64]) -> None:
+        """Rows of a stream have other numbers, in the same order."""
+        first = self._first[stream]
+        self._first[stream] = numbers(np.array(first, np.int64)).tolist()
 
     def left(self, rows: Sequence[I64], now: float) -> None:
         """Results, by the rows of their members, left now."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.arrays import I64
 
 LONG_AGO, LAST = -(2**63), 2**63 - 1  # the ends of int64
-Chosen = Callable[[I64], NDArray[np.bool_]]  # which of these rows
+Bools = NDArray[np.bool_]
+Chosen = Callable[[I64], Bools]  # which of these rows
 
 
 @dataclass(slots=True)
@@ -143,6 +144,14 @@ class HostWindow:
         self.stretches = [stretch for stretch in left if len(stretch.rows)]
         self.gone = max(self.gone, stop)
         return found
+
+    def renumber(self, numbers: Callable[[I64], tuple[Bools, I64]]) -> None:
+        """Rows have other numbers, or are gone: which there still are, and their numbers."""
+        found = []
+        for stretch in self.stretches:
+            there, rows = numbers(stretch.rows)
+            found.append(replace(stretch, times=stretch.times[there], rows=rows))
+        self.stretches, self.gone = found, LONG_AGO
 
     @property
     def scattered(self) -> bool:

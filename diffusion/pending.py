@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 
 import numpy as np
 from windjoin.diffusion.arrays import I64
-from windjoin.diffusion.host_window import position
+from windjoin.diffusion.host_window import Bools, position
 from windjoin.pyx.base.pieces import joined, sorting_by, taken
 
 
@@ -35,6 +36,13 @@ class Pending:
         if len(times):
             self._added += 1
             heappush(self._pieces, (int(times[0]), self._added, times, rows))
+
+    def renumber(self, numbers: Callable[[I64], tuple[Bools, I64]]) -> None:
+        """Rows have other numbers, or are gone: which there still are, and their numbers."""
+        pieces, self._pieces = self._pieces, []
+        for _, _, times, rows in pieces:
+            there, kept = numbers(rows)
+            self.add(times[there], kept)
 
     def take(self, stop: int) -> tuple[I64, I64]:
         """All rows with time < ``stop``, by time and row."""

@@ -15,7 +15,14 @@ from typing import Protocol
 
 import numpy as np
 from windjoin.diffusion.arrays import I64
-from windjoin.diffusion.host_window import LONG_AGO, Chosen, HostWindow, Stretch, clamped
+from windjoin.diffusion.host_window import (
+    LONG_AGO,
+    Bools,
+    Chosen,
+    HostWindow,
+    Stretch,
+    clamped,
+)
 from windjoin.diffusion.router import Hop
 from windjoin.pyx.base.crew import Countdown, Crew, Orders
 
@@ -103,7 +110,18 @@ class ExpireMessage:
     horizons: Sequence[int]
 
 
-Message = StoreMessage | ProbeMessage | Give | Take | PassOn | ExpireMessage
+class Step:
+    """A message that says itself what is to be done: a step of a protocol between hosts."""
+
+    def act(self, worker: Worker, ticket: Ticket) -> None:
+        """Do it, at the host."""
+        raise NotImplementedError
+
+    def abandon(self) -> None:
+        """It cannot be done any more: let go of whoever waits for it."""
+
+
+Message = StoreMessage | ProbeMessage | Give | Take | PassOn | ExpireMessage | Step
 Failure = tuple[BaseException, int, int | None]  # error, host, stream
 
 
@@ -156,6 +174,7 @@ class Worker:
         self._inbox: SimpleQueue[tuple[Message, Ticket, float] | None] = SimpleQueue()
         self._failure: Failure | None = None  # the first: what is held may be half of what it was
         self._began: float | None = None  # to handle the message at hand
+        self.ended: tuple[int, ...] = ()  # groups of which no more rows will come
 
     def begin(self, crew: Crew) -> None:
         """Start to work, until the crew stops."""
@@ -165,7 +184,19 @@ class Worker:
     def send(self, message: Message, ticket: Ticket) -> None:
         """Put a message into the inbox."""
         ticket.left.add(1)
+        self.put(message, ticket)
+
+    def put(self, message: Message, ticket: Ticket) -> None:
+        """The same for a message that the ticket waits for already."""
         self._inbox.put((message, ticket, perf_counter()))
+
+    def renumber(self, numbers: Callable[[int, I64], tuple[Bools, I64]]) -> None:
+        """Rows have other numbers, or are gone; nothing is in the inbox, and indexes are made anew.
+
+        numbers: of a stream and rows which there still are, and their numbers
+        """
+        for stream, host_window in enumerate(self.host_windows):
+            host_window.renumber(partial(numbers, stream))
 
     def renew(self) -> None:
         """Hold the same rows in new indexes; nothing is in the inbox."""
@@ -195,18 +226,23 @@ class Worker:
             self.tally.least_wait = min(began - sent, self.tally.least_wait or began - sent)
             try:
                 if self._failure is None and ticket.failure is None:
-                    self._handle(message, ticket)
+                    self.handle(message, ticket)
             except BaseException as error:
                 self._failure = error, self.number, _stream_of(message)
             finally:
+                if self._failure is not None and isinstance(message, Step):
+                    message.abandon()
                 self._began = None
                 self.tally.cpu += thread_time() - used
                 self.tally.busy += perf_counter() - began
                 ticket.failure = ticket.failure or self._failure
                 ticket.left.finish()
 
-    def _handle(self, message: Message, ticket: Ticket) -> None:
+    def handle(self, message: Message, ticket: Ticket) -> None:
+        """Do what a message says; the host's own thread does."""
         match message:
+            case Step():
+                message.act(self, ticket)
             case StoreMessage():
                 self.tally.rows_in += len(message.stretch.rows)
                 self._store(message.stream, message.stretch)
@@ -331,6 +367,6 @@ class Worker:
 
 
 def _stream_of(message: Message) -> int | None:
-    if isinstance(message, ExpireMessage):
+    if isinstance(message, (ExpireMessage, Step)):
         return None
     return message.bound[0] if isinstance(message, ProbeMessage) else message.stream

@@ -212,11 +212,20 @@ class Intake(ABC):
         """
 
     @abstractmethod
-    def loaded(self, given_before: int) -> None:
-        """All rows have been loaded, and the clocks have been set.
+    def loaded(self, given_before: int) -> list[Any]:
+        """All rows have been loaded, and the clocks have been set; results that are complete now.
 
         given_before: results of an earlier time have left already, where these wait for others
         """
+
+    @property
+    def joined_before(self) -> int | None:
+        """The time before which all rows were joined; None: rows are as soon as they come."""
+        return None
+
+    def retain(self, rows: Sequence[I64]) -> None:
+        """Keep only some rows of every stream, by number: they become the last ones there are."""
+        raise NotImplementedError
 
     @property
     def given_before(self) -> int:

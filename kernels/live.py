@@ -183,7 +183,7 @@ class LiveJoin(Intake):
         time = np.ascontiguousarray(rows.time)
         self._stores[stream].append(time, columns, codes, varlen_rows, numbers)
 
-    def loaded(self, given_before: int) -> None:
+    def loaded(self, given_before: int) -> list[Any]:
         """Make indexes of all rows, as they are now chosen."""
         for window in self.windows:
             window.keep(())
@@ -191,6 +191,7 @@ class LiveJoin(Intake):
         self._follow(better or self.orders)
         self._looked_at = sum(counts.rows_in for counts in self.counts)
         self._look_at = next_look(self._looked_at)
+        return self._scored(self._none())
 
     def retain(self, rows: Sequence[I64]) -> None:
         """Keep only some rows of every stream, by number: they become the last ones there are."""

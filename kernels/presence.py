@@ -299,7 +299,7 @@ class PresenceJoin(Intake):
         """Only a join that is one is saved."""
         raise AssertionError("joins beside each other are not saved")
 
-    def loaded(self, given_before: int) -> None:
+    def loaded(self, given_before: int) -> list[Any]:
         """Only a join that is one is saved."""
         raise AssertionError("joins beside each other are not saved")
 

@@ -240,7 +240,7 @@ def test_files_go_as_streams_come_on(tmp_path: Path) -> None:
             at = np.arange(start, start + 20)
             session.push(name, pa.table({"t": at, "k": at % 7, "n": at}))
         most = max(most, session.metrics["memory"]["generations"])
-        numbering = session._memory.numbering[0]
+        numbering = session._memory.residence.numbering[0]
         assert len(numbering.tails) <= 200
     assert most <= 60
     assert session.metrics["memory"]["rows_on_disk"] < 500
@@ -257,10 +257,10 @@ def test_idle_groups_go_first(tmp_path: Path) -> None:
     session.push("a", {"t": [1] * 300, "k": [-5] * 300})  # one key that nobody sends again
     for start in range(100, 1000):
         session.push("a", {"t": np.full(100, start), "k": np.arange(100) % 40})
-        if session._memory.generations:
+        if session._memory.owing.generations:
             break
-    assert session._memory.generations
-    (generation, *_) = session._memory.generations
+    assert session._memory.owing.generations
+    (generation, *_) = session._memory.owing.generations
     groups = np.concatenate([block.group for block in generation.blocks[0]])
     assert np.bincount(groups).max() >= 300
 

@@ -58,18 +58,41 @@ class Session(RuleBasedStateMachine):
         windows=st.lists(st.integers(0, 30), min_size=2, max_size=3),
         same=st.booleans(),
         bounded=st.booleans(),
+        hosts=st.sampled_from([None, None, 1, 2, 3]),
+        strategy=st.sampled_from(["auto", "auto", "atr", "ctr", "psp"]),
+        adaptation=st.sampled_from(["lazy", "active", "none"]),
         share=st.sampled_from([0.1, 0.3, 1.0]),
         choose=st.sampled_from(["throughput", "largest", "random"]),
         groups=st.sampled_from([1, 2, 300]),
     )
-    def begin(self, kind: str, windows: list[int], same: bool, bounded: bool, **knobs: Any) -> None:
+    def begin(
+        self,
+        kind: str,
+        windows: list[int],
+        same: bool,
+        bounded: bool,
+        hosts: int | None,
+        strategy: str,
+        **knobs: Any,
+    ) -> None:
         self.kind, self.windows, self.same = kind, windows, same
+        hosts = None if hosts is None or hosts > knobs["groups"] else hosts
+        self.hosts, self.seconds = hosts, 0.0
         self.query = query(kind, windows, same)
         self.rows: list[list[dict[str, int]]] = [[] for _ in windows]
         self.marks = [-(10**9)] * len(windows)
-        self.memory = wj.Memory(1, spill=f"{self.folder}/disk", **knobs) if bounded else None
+        disk = f"{self.folder}/disk"
+        self.memory = wj.Memory(1, spill=disk, span="3s", **knobs) if bounded else None
         known = dict.fromkeys(self.query.names, SCHEMA)
-        self.session = self.query.open(known, lateness=LATENESS, memory=self.memory)
+        shared = {} if hosts is None else {"hosts": hosts, "strategy": strategy}
+        self.session = self.query.open(
+            known, lateness=LATENESS, memory=self.memory, clock=self.clock, **shared
+        )
+
+    def clock(self) -> float:
+        """A second later whenever somebody looks."""
+        self.seconds += 1.0
+        return self.seconds
 
     def take(self, results: pa.Table) -> None:
         if results.num_rows:
@@ -113,14 +136,25 @@ class Session(RuleBasedStateMachine):
             return
         self.session.abandon()
         self.restored += 1
-        self.session = wj.restore(self.query, f"{self.folder}/snap")
+        self.session = wj.restore(self.query, f"{self.folder}/snap", clock=self.clock)
+
+    @precondition(lambda self: self.hosts is not None)
+    @rule(lost=st.booleans(), which=st.integers(0, 5))
+    def change_hosts(self, lost: bool, which: int) -> None:
+        there = self.session.hosts
+        if which < 3 or len(there) == 1:
+            self.session.add_host()
+        else:
+            self.session.remove_host(there[which % len(there)], lost=lost)
 
     @precondition(lambda self: self.memory is not None)
     @rule()
     def look(self) -> None:
         memory = self.session.metrics["memory"]
-        assert memory["generations"] == len(self.session._memory.generations)
-        assert min(memory.values()) >= 0
+        assert memory["generations"] == len(self.session._memory.owing.generations)
+        assert min(v for v in memory.values() if isinstance(v, (int, float))) >= 0
+        hosts = memory.get("hosts", {})
+        assert not hosts or sum(host["rows"] for host in hosts.values()) >= 0
 
     def teardown(self) -> None:
         if hasattr(self, "session"):

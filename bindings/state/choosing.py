@@ -9,19 +9,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from windjoin.kernels.spec import I64
-from windjoin.memory import Memory
 
 NOTED = 256  # rows of a push that are noted, about
 MOST_NOTED = 1 << 17
 Alive = Sequence[tuple[I64, I64]]  # by stream, numbers and times of rows
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Numbers of the rows of every stream that go, and of those that stay."""
-
-    going: list[I64]
-    kept: list[I64]
+Masks = list[NDArray[np.bool_]]  # by stream, which of some rows
 
 
 class Counted:
@@ -52,53 +46,51 @@ class Counted:
         self.results += each * np.bincount(groups, minlength=len(self.results))
 
 
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How much goes, and which first; ``idle`` in ticks; ``may``: groups that may go, None: all."""
+
+    choose: str
+    share: float
+    idle: int | None = None
+    may: NDArray[np.bool_] | None = None
+
+
 def chosen_groups(
-    alive: Alive,
-    groups: Sequence[I64],
-    asked: Memory,
-    idle: int | None,
-    counted: Counted,
-    random: Generator,
-) -> Choice:
+    alive: Alive, groups: Sequence[I64], policy: Policy, counted: Counted, random: Generator
+) -> Masks:
     """Whole groups: the idle ones first, then those with few results for their size."""
-    size = np.zeros(asked.groups, np.int64)
-    newest = np.full(asked.groups, np.iinfo(np.int64).min)
+    count = len(counted.results)
+    size = np.zeros(count, np.int64)
+    newest = np.full(count, np.iinfo(np.int64).min)
     for (_, times), of in zip(alive, groups, strict=True):
-        size += np.bincount(of, minlength=asked.groups)
+        size += np.bincount(of, minlength=count)
         np.maximum.at(newest, of, times)
+    if policy.may is not None:
+        size[~policy.may] = 0
     there = np.flatnonzero(size)
-    if asked.choose == "random":
+    worth = size[there] / (counted.results[there] + 1.0)
+    orders = {"largest": -size[there], "throughput": -worth, "productive": worth}
+    if policy.choose == "random":
         order = random.permutation(there)
-    elif asked.choose == "largest":
-        order = there[np.argsort(-size[there], kind="stable")]
     else:
-        worth = size[there] / (counted.results[there] + 1.0)
-        order = there[np.argsort(-worth, kind="stable")]
-    if idle is not None and len(there):
-        quiet = newest[order] < int(newest[there].max()) - idle
+        order = there[np.argsort(orders[policy.choose], kind="stable")]
+    if policy.idle is not None and len(there):
+        quiet = newest[order] < int(newest[there].max()) - policy.idle
         order = np.concatenate([order[quiet], order[~quiet]])
-    counted.results *= 0.5
-    wanted = int(np.ceil(asked.share * size.sum()))
+    counted.results[there] *= 0.5
+    wanted = int(np.ceil(policy.share * size.sum()))
     last = int(np.searchsorted(np.cumsum(size[order]), wanted)) + 1
-    goes = np.zeros(asked.groups, np.bool_)
+    goes = np.zeros(count, np.bool_)
     goes[order[:last]] = True
-    return _divided(alive, [goes[of] for of in groups])
+    return [goes[of] for of in groups]
 
 
-def oldest(alive: Alive, asked: Memory, random: Generator) -> Choice:
+def oldest(alive: Alive, policy: Policy, random: Generator) -> Masks:
     """The rows of the earliest times, or, if asked for, any."""
     times = np.concatenate([times for _, times in alive])
-    if not len(times):
-        return Choice([], [])
-    if asked.choose == "random":
-        return _divided(alive, [random.random(len(rows)) < asked.share for rows, _ in alive])
-    at = min(max(int(np.ceil(asked.share * len(times))) - 1, 0), len(times) - 1)
+    if policy.choose == "random" or not len(times):
+        return [random.random(len(rows)) < policy.share for rows, _ in alive]
+    at = min(max(int(np.ceil(policy.share * len(times))) - 1, 0), len(times) - 1)
     cut = np.partition(times, at)[at]
-    return _divided(alive, [times <= cut for _, times in alive])
-
-
-def _divided(alive: Alive, going: Sequence[NDArray[np.bool_]]) -> Choice:
-    return Choice(
-        [rows[mask] for (rows, _), mask in zip(alive, going, strict=True)],
-        [rows[~mask] for (rows, _), mask in zip(alive, going, strict=True)],
-    )
+    return [times <= cut for _, times in alive]

@@ -51,7 +51,7 @@ class Cleaning:
     """The loads of one clean-up, one after the other.
 
     spec_with: the query's spec for rows of which a function gives arrival numbers
-    epoch_of: epochs in which rows of a stream arrived
+    epoch_of: epochs in which rows of a stream were joined, by arrival numbers and times
     budget: rows that are joined at a time
     skip: loads that another has done, in the same order
     """
@@ -60,7 +60,7 @@ class Cleaning:
         self,
         spec_with: Fetching,
         parts: Sequence[Part],
-        epoch_of: Callable[[int, I64], I64],
+        epoch_of: Callable[[int, I64, I64], I64],
         stretch: Stretch,
         budget: int,
         skip: int = 0,
@@ -106,7 +106,7 @@ class Cleaning:
         if left == RESIDENT:
             return False
         arrived = max(
-            int(self._epoch_of(number, np.array([one.row.max()]))[0])
+            int(self._epoch_of(number, *last_of(one))[0])
             for number, part in enumerate(parts)
             for one in part
         )
@@ -173,7 +173,7 @@ class Cleaning:
         latest, arrived, departed = (np.zeros(0, np.int64) for _ in range(3))
         for number, at in enumerate(found):
             time = times[number][at]
-            epoch = self._epoch_of(number, arrivals[number])[at]
+            epoch = self._epoch_of(number, arrivals[number], times[number])[at]
             gone = left[number][at]
             if number == 0:
                 latest, arrived, departed = time, epoch, gone
@@ -187,6 +187,11 @@ class Cleaning:
         for a, b in self._spec.distinct:
             owed &= arrivals[a][found[a]] != arrivals[b][found[b]]
         return np.flatnonzero(owed)
+
+
+def last_of(one: Slice) -> tuple[I64, I64]:
+    """The greatest arrival number and the latest time of a slice."""
+    return np.array([one.row.max()]), np.array([one.time.max()])
 
 
 def _between(part: Part, low: int, high: int) -> list[Slice]:

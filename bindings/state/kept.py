@@ -22,19 +22,22 @@ PATTERN = "generation-*.wj"
 def keeper_about(keeper: Keeper, folder: Folder) -> dict[str, Any]:
     """What there is to know, with the files of all generations in the folder."""
     files = []
-    for generation in keeper.generations:
+    owing, residence = keeper.owing, keeper.residence
+    for generation in owing.generations:
         path = folder.path / f"generation-{generation.left:08d}-{keeper.token}.wj"
         if not path.exists():
             _bring(generation.unit, path)
         files.append({"file": path.name, "left": generation.left})
     return {
         "generations": files,
-        "epoch": keeper.epoch,
-        "clean_until": keeper.clean_until,
-        "cleaned_epoch": keeper.cleaned_epoch,
-        "most_rows": keeper.most_rows,
+        "epoch": residence.epoch,
+        "over": residence.over,
+        "clean_until": owing.clean_until,
+        "cleaned_epoch": owing.cleaned_epoch,
+        "most_rows": [[host, rows] for host, rows in keeper.most_rows.items()],
         "done": {name: getattr(keeper.done, name) for name in keeper.done.__slots__},
-        "streams": [{"base": n.base, "over": n.over} for n in keeper.numbering],
+        "cleaned": [owing.cleaned, owing.seconds],
+        "streams": [{"base": n.base, "over": n.over} for n in residence.numbering],
     }
 
 
@@ -54,7 +57,8 @@ def _bring(unit: Unit, path: Path) -> None:
 
 def keeper_tables(keeper: Keeper) -> Iterator[tuple[str, pa.Table]]:
     """Which rows are in memory, of those that came before others left; where epochs begin."""
-    for number, numbering in enumerate(keeper.numbering):
+    yield "borders", pa.table({"time": keeper.residence.borders})
+    for number, numbering in enumerate(keeper.residence.numbering):
         kept = numbering.kept_from(keeper.head(number))
         yield f"kept.{number}", pa.table({"row": kept})
         yield f"tails.{number}", pa.table({"row": numbering.tails})
@@ -75,28 +79,31 @@ def resume_numbering(keeper: Keeper, about: dict[str, Any], manifest: Unit) -> N
             manifest.table(f"{what}.{number}").column("row").to_numpy()
             for what in ("kept", "tails")
         )
-        keeper.numbering[number].resume(kept, known["base"], tails, known["over"])
+        keeper.residence.numbering[number].resume(kept, known["base"], tails, known["over"])
+    keeper.residence.resume(about["epoch"], manifest.table("borders"), about["over"])
 
 
 def resume_keeper(keeper: Keeper, about: dict[str, Any], folder: Folder) -> None:
     """Go on where another left off, with files of its own."""
-    keeper.epoch, keeper.clean_until = about["epoch"], about["clean_until"]
-    keeper.cleaned_epoch, keeper.most_rows = about["cleaned_epoch"], about["most_rows"]
+    owing = keeper.owing
+    owing.clean_until, owing.cleaned_epoch = about["clean_until"], about["cleaned_epoch"]
+    owing.cleaned, owing.seconds = about["cleaned"]
+    keeper.most_rows = dict(about["most_rows"])
     for name, value in about["done"].items():
         setattr(keeper.done, name, value)
     for one in about["generations"]:
-        path = keeper.new_file()
+        path = keeper.files.new_file()
         found = Unit.map(folder.path / one["file"])  # which it verifies
         _bring(found, path)
         unit = Unit.map(path, verify=False)
-        keeper.generations.append(read_generation(unit, one["left"], keeper.spec.streams))
-    keeper.hold()
-    if keeper.epoch:
-        keeper.close_entrances()
+        owing.generations.append(read_generation(unit, one["left"], keeper.spec.streams))
+    owing.hold()
+    if keeper.residence.epoch:
+        keeper.close_stream_inputs()
 
 
 def resident(keeper: Keeper | None, stream: int, arrivals: I64) -> I64 | None:
     """Places of those rows that are to be in memory; None: of all."""
-    if keeper is None or not keeper.numbering[stream].base:
+    if keeper is None or not keeper.residence.numbering[stream].base:
         return None
-    return np.flatnonzero(keeper.numbering[stream].there(arrivals))
+    return np.flatnonzero(keeper.residence.numbering[stream].there(arrivals))

@@ -58,7 +58,9 @@ def _fill(session: Session, folder: Folder, manifest: Unit, schemas: dict[str, p
     if session._memory is not None:
         resume_keeper(session._memory, about["memory"], folder)
     _take_counters(session, session._live, manifest)
-    session._live.loaded(about["given_before"])
+    found = session._live.loaded(about["given_before"])
+    if len(found[0]):
+        session._owed.append(session._results(session._numbered(found)))
     stretches = tuple(stretch for stretch, _ in units)
     session._saved = Written(str(folder.path.resolve()), about["token"], stretches)
 
@@ -79,8 +81,8 @@ def _take_rows(
 ) -> None:
     for number, known in enumerate(streams):
         keeper, begin = session._memory, known["first"]
-        if keeper is not None and keeper.numbering[number].base:
-            numbering = keeper.numbering[number]
+        if keeper is not None and keeper.residence.numbering[number].base:
+            numbering = keeper.residence.numbering[number]
             kept = len(numbering.kept_from(0))
             begin = numbering.base - kept if kept else max(numbering.base, begin)
         live.begin_at(number, begin)

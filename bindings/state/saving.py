@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # of `Options`; what is left out is given again to `restore`
 KEPT_OPTIONS = (
     *("lateness", "rows_only", "keep_rejected", "strategy", "segment", "ordered", "on_late"),
-    *("idle", "weights", "tuning", "memory", "spill", "on_full"),
+    *("idle", "weights", "tuning", "memory", "spill", "on_full", "adaptation"),
 )
 
 
@@ -94,6 +94,8 @@ def _options(session: Session) -> dict[str, Any]:
     hosts = session._options.hosts
     if hosts is not None and session._live is not None:
         hosts = len(session.hosts)  # some may have come or gone
+        if session._asked_memory is not None:
+            hosts = min(hosts, session._asked_memory.groups)
     return {**given, "hosts": hosts}
 
 
@@ -150,7 +152,7 @@ def write_rows(
         with writer.section(str(number), schema) as section:
             for at in range(begin, end, AT_A_TIME):
                 rows = np.arange(at, min(at + AT_A_TIME, end))
-                held = rows if keeper is None else keeper.numbers(number, rows)
+                held = rows if keeper is None else keeper.residence.numbers(number, rows)
                 arrays = row_arrays(exporter.rows(held)) + payload.take(payload.columns, rows)
                 section.write_table(pa.Table.from_arrays(arrays, schema=schema))
 

@@ -1,0 +1,125 @@
+"""Which rows of a session are in memory, when they were joined, and of which group they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from windjoin.kernels.intake import Intake
+from windjoin.kernels.pairwise import common_key
+from windjoin.kernels.spec import I64
+from windjoin.kernels.window import LONG_AGO
+from windjoin.kinds import INT64_MAX
+from windjoin.state.numbering import Numbering
+
+
+class Residence:
+    """An epoch ends whenever rows leave memory; a row belongs to that in which it was joined.
+
+    Rows of one host are joined as they arrive, so epochs begin at arrival numbers; rows of several
+    are joined in order of time, so epochs begin at times.
+    """
+
+    def __init__(self, live: Intake, groups: int) -> None:
+        self._live, self.group_count = live, groups
+        self.key = common_key(live.spec)
+        self.numbering = [Numbering() for _ in live.windows]
+        self.epoch = 0
+        self.borders = np.empty(0, np.int64)  # times at which epochs begin
+        self.over = 0  # epochs before those
+        self._keys: dict[int, I64] = {}  # by space and code, while no code changes
+        self._by_code: I64 | None = None  # groups
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def arrivals(self, stream: int, rows: I64) -> I64:
+        """Arrival numbers of rows, by their numbers in the window."""
+        return self.numbering[stream].arrivals(rows)
+
+    def numbers(self, stream: int, arrivals: I64) -> I64:
+        """Numbers in the window of rows; of those that are not there one before its head."""
+        return self.numbering[stream].numbers(arrivals, self._live.windows[stream].head)
+
+    # -- epochs ----------------------------------------------------------------------------------
+
+    def next_epoch(self) -> None:
+        """Rows that are joined from now on are of another epoch."""
+        for numbering, window in zip(self.numbering, self._live.windows, strict=True):
+            numbering.next_epoch(window.tail)
+        if self._live.joined_before is not None:
+            border = min(self._live.joined_before, INT64_MAX)
+            self.borders = np.append(self.borders, border)
+        self.epoch += 1
+
+    def epochs(self, stream: int, arrivals: I64, times: I64) -> I64:
+        """In which epochs rows were joined."""
+        if self._live.joined_before is None:
+            return self.numbering[stream].epochs(arrivals)
+        return np.searchsorted(self.borders, times, "right") + self.over
+
+    def expire(self, time: int) -> None:
+        """Nobody asks for rows before a time any more."""
+        gone = max(int(np.searchsorted(self.borders, max(time, LONG_AGO), "right")) - 1, 0)
+        self.borders, self.over = self.borders[gone:], self.over + gone
+
+    def keep(self, rows: list[I64]) -> None:
+        """Only these are in memory any more, by number."""
+        self.look_anew()
+        for numbering, window, kept in zip(self.numbering, self._live.windows, rows, strict=True):
+            numbering.keep(kept, window.tail)
+        self._live.retain(rows)
+        self.look_anew()
+
+    def resume(self, epoch: int, borders: Any, over: int) -> None:
+        """Go on where another left off."""
+        self.epoch, self.over = epoch, over
+        self.borders = borders.column("time").to_numpy()
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def alive(self) -> list[tuple[I64, I64]]:
+        """By stream, numbers and times of rows that others can still meet."""
+        found = []
+        for window in self._live.windows:
+            numbers = np.arange(window.head, window.tail)
+            times = window.times(numbers)
+            there = (times != LONG_AGO) & (times >= window.extent.horizon)
+            found.append((numbers[there], times[there]))
+        return found
+
+    def joined(self, times: I64) -> Any:
+        """Which rows in memory have been joined with all that was there, by their times."""
+        there = times != LONG_AGO
+        before = self._live.joined_before
+        return there if before is None else there & (times < before)
+
+    @property
+    def mark(self) -> int:
+        """All results before this time have been found, but for those that are owed."""
+        mark = min(clock.watermark for clock in self._live.clocks)
+        before = self._live.joined_before
+        return mark if before is None else min(mark, before)
+
+    # -- groups ----------------------------------------------------------------------------------
+
+    def groups_of(self, stream: int, rows: I64) -> I64:
+        """Partition groups of rows, by their numbers in the window."""
+        if self.key is None:
+            return np.zeros(len(rows), np.int64)
+        exporter, key = self._live.exporter(stream, self._keys), self.key[stream]
+        by_code = self._by_code
+        if by_code is None:
+            hashes = exporter.hashes(key).view(np.uint64)
+            mixed = (hashes ^ (hashes >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+            groups = (mixed >> np.uint64(33)) % np.uint64(self.group_count)
+            by_code = self._by_code = groups.astype(np.int64)
+        found: I64 = by_code[exporter.codes(key, rows)]
+        return found
+
+    def exporters(self) -> list[Any]:
+        """What gives rows of each stream, while no code changes."""
+        return [self._live.exporter(k, self._keys) for k in range(len(self._live.windows))]
+
+    def look_anew(self) -> None:
+        """Codes of keys may have changed."""
+        self._keys, self._by_code = {}, None
