@@ -23,11 +23,13 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import windjoin as wj
 from numpy.typing import NDArray
 
 from benchmarks.pushes import endless
@@ -69,22 +71,30 @@ def band(rows: int) -> tuple[Callable[[], object], int]:
     return _pair(rows, "x", 500_000, "band")
 
 
-def pushes(rows: int) -> tuple[Callable[[], object], int]:
-    """W1 continuously, 64 rows per push; a new session per call."""
-    batches = list(islice(endless(64, max(rows // 200, 1)), 2 * rows // 64))
+def pushes(rows: int, batch: int = 64, **options: Any) -> tuple[Callable[[], object], int]:
+    """W1 continuously, so many rows per push; a new session per call."""
+    batches = list(islice(endless(batch, max(rows // 200, 1)), 2 * rows // batch))
     query = join("equality", 2, 500_000)
 
     def run() -> int:
-        with query.open(rows_only=True) as session:
+        with query.open(rows_only=True, **options) as session:
             return sum(len(session.push(name, columns)["a"]) for name, columns in batches)
 
-    return run, 64 * len(batches)
+    return run, batch * len(batches)
+
+
+def shedding(rows: int, batch: int = 64) -> tuple[Callable[[], object], int]:
+    """The same with ``shed=``, and nothing to shed."""
+    return pushes(rows, batch, shed=wj.Shedding(budget=50.0))
 
 
 KERNELS = {
     "equality": Kernel(equality, 100_000),
     "band": Kernel(band, 40_000),
     "pushes": Kernel(pushes, 50_000),
+    "pushes_shed": Kernel(shedding, 50_000),
+    "pushes_1024": Kernel(partial(pushes, batch=1024), 50_000),
+    "pushes_1024_shed": Kernel(partial(shedding, batch=1024), 50_000),
 }
 
 

@@ -23,11 +23,13 @@ from windjoin.pyx.live.shedder import Beat, Shedder
 MOST_PERIODS = 50  # that are made up for, after a silence
 ENOUGH_ROWS = 30.0  # joined fully, to know what one takes
 MOST_ROWS = 1024
-LOOKS_SELDOM = 16  # where all is done, one of so many chunks is learned from,
-LOOKS_OFTEN = 4  # until something is known
+LOOKED_AT = 4  # rows that tell where their results are while all is done (`Shedder`),
+LOOKS_SELDOM = 16  # one of so many that would be joined fully, were work left out
 LEAST_SAMPLE = 0.02  # of what `sample` says: something is learned however little is done
 MOST_CHUNK = 256  # rows between two looks at the clock
 KEPT = 0.7  # weight of what a row took in the slots before
+CALM = 0.25  # of a slot's part is needed: then not every push has to be measured,
+MEASURED_OF = 8  # but one of so many
 ALERT = 2.0  # times a slot's part, after which it is looked at again
 
 
@@ -198,6 +200,8 @@ class Controller:
         allowance, beat = self.allowance, self.beat
         part = allowance.per_period / SLOTS
         beat.spent, beat.next = 0.0, self._slot + self.slot_s
+        calm = self.fraction >= 1 and allowance.need < CALM * part
+        beat.measured_of = MEASURED_OF if calm else 1
         if self.fraction >= 1:
             beat.alarm = max(LATE * allowance.per_period - allowance.spent, part)
         else:
@@ -313,8 +317,8 @@ class Controller:
             watched.shedder.exact, watched.share = True, None
             watched.shedder.set_shares(self.sample, 1.0)
             watched.shedder.chunk = self._chunk(watched, MOST_ROWS)
-            known = watched.direction.rows > ENOUGH_ROWS
-            watched.shedder.looks_every = LOOKS_SELDOM if known else LOOKS_OFTEN
+            watched.shedder.looks_every = int(LOOKED_AT * LOOKS_SELDOM / max(self.sample, 1e-9))
+            watched.shedder.unknown = ENOUGH_ROWS - watched.direction.rows
 
     def _do_some(self, fraction: float) -> None:
         settings = self.settings

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from windjoin.kernels.spec import F64
+from windjoin.pyx.live import allotment
 
 MOST_WINDOWS = 10_000  # basic windows of one direction
 WINDOWS = 50  # of the longest window, unless their length is given
@@ -90,10 +91,10 @@ class Direction:
         """Rows, with some that are taken for granted."""
         return self.rows + GRANTED
 
-    def proposed(self, hop: Hop) -> F64:
-        """Candidates by basic window: until more is known, as if rows had any age."""
-        even: F64 = hop.proposed + GRANTED * self.each / len(self.hops) / hop.windows.count
-        return even
+    @property
+    def granted(self) -> float:
+        """Candidates of each hop that are taken for granted: as if rows had any age."""
+        return GRANTED * self.each / len(self.hops)
 
     def fade(self) -> None:
         """What was learned counts less from now on."""
@@ -102,25 +103,13 @@ class Direction:
             hop.fade()
 
 
-def _near(values: F64, reach: int) -> F64:
-    """For every basic window the sum over it and ``reach`` ones on either side."""
-    sums = np.concatenate(([0.0], np.cumsum(values)))
-    at = np.arange(len(values))
-    near: F64 = sums[np.minimum(at + reach + 1, len(values))] - sums[np.maximum(at - reach, 0)]
-    return near
-
-
 def smoothed(found: F64, proposed: F64, reach: int) -> F64:
     """Worth of results per basic window, by what candidates near it are worth.
 
     >>> smoothed(np.array([0.0, 3.0, 0.0]), np.ones(3), 1).tolist()
     [1.5, 1.0, 1.5]
     """
-    if reach == 0:
-        return found
-    near = _near(proposed, reach)
-    even: F64 = _near(found, reach) / np.maximum(near, 1e-300) * proposed
-    return even
+    return allotment.smoothed(found, proposed, reach)
 
 
 def best_reach(found: F64, proposed: F64) -> int:
@@ -128,17 +117,4 @@ def best_reach(found: F64, proposed: F64) -> int:
 
     Narrow peaks are told from luck by that; where results are anywhere it takes many neighbours.
     """
-    at = np.flatnonzero(found > 0)
-    total = float(found.sum())
-    if total <= 0 or len(at) == 0:
-        return 0
-    one = total / max(float(found[at].size), 1.0) if total < len(at) else 1.0
-    best, most = 0, -np.inf
-    for reach in REACHES:
-        if 4 * reach > len(found):
-            break
-        near = np.maximum(_near(found, reach)[at] - one, 0.0) + 0.05 * one
-        score = float((found[at] * np.log(near / _near(proposed + 1e-9, reach)[at])).sum())
-        if score > most:
-            best, most = reach, score
-    return best
+    return allotment.best_reach(found, proposed, REACHES)

@@ -7,4 +7,5 @@ Who includes whom (right includes left)::
     arrow/tables, arrow/payload <-- ingest
     store, limited.h <-- limited <-- shedder <-- metered
     session_base <-- metered
+    allotment stands alone
 """

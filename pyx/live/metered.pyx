@@ -19,16 +19,20 @@ cdef class MeteredDoor(SessionBase):
     def push(self, stream, rows):
         """Join new rows of a stream with all that is here; the results that they complete."""
         cdef Beat beat = self.beat
+        cdef int64_t begun = 0
         if beat is None:
             return SessionBase.push(self, stream, rows)
         if beat.to_tell:
             self.tell()
-        beat.begun_at = fine_nanoseconds()
+        if beat.measures():
+            beat.begun_of = beat.measured_of
+            begun = beat.begun_at = fine_nanoseconds()
         try:
             return SessionBase.push(self, stream, rows)
         finally:
-            beat.joining += fine_nanoseconds() - beat.begun_at
-            beat.begun_at = 0
+            if begun:
+                beat.joining += beat.begun_of * (fine_nanoseconds() - beat.begun_at)
+                beat.begun_at = 0
             if beat.to_attend:
                 beat.to_attend = False
                 self.attend()

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from windjoin.pyx.base.column cimport ColumnView
 from windjoin.pyx.live.limited cimport Conduct, Limits
@@ -15,6 +15,7 @@ cdef class Beat:
     cdef bint begun
     cdef int64_t newest[16]
     cdef double now
+    cdef unsigned int asked  # whether it is due; the clock is read at every fourth time
     cdef public double next
     cdef public double spent
     cdef public double alarm
@@ -23,6 +24,10 @@ cdef class Beat:
     cdef public bint to_attend  # after this one
     cdef public int64_t begun_at  # of the push that is on, nanoseconds; 0: none is
     cdef public int64_t joining  # nanoseconds in pushes
+    cdef public int64_t measured_of  # one of so many pushes is measured, drawn at random
+    cdef int64_t begun_of  # as many as the push that is on stands for
+    cdef uint64_t turn
+    cdef bint measures(self) noexcept
     cdef void come(self, int stream, int64_t time) noexcept nogil
     cdef bint due(self) except -1 nogil
 
@@ -43,7 +48,8 @@ cdef class Shedder(Runner):
     cdef public bint exact
     cdef public bint probes  # whether selective rows ask at all
     cdef public int64_t chunk
-    cdef public int64_t looks_every  # where all is joined, one of so many chunks is learned from
+    cdef public int64_t looks_every  # rows, where all is joined: then some are learned from
+    cdef public double unknown  # rows that have still to be learned from
     cdef int64_t since_look
     cdef readonly list found
     cdef double *result[16]
@@ -59,7 +65,6 @@ cdef class Shedder(Runner):
     cdef readonly int64_t probing  # nanoseconds, of rows in `timed`
     cdef readonly int64_t timed
     cdef int64_t given(self) noexcept nogil
-    cdef bint _looks(self) noexcept nogil
     cdef bint _asks(self, int64_t row) noexcept nogil
     cdef void _tally(self, int64_t found, int64_t missed) noexcept nogil
     cdef int _carry(self, int64_t first, int64_t n, const int64_t *row, Output out) except -1 nogil
@@ -68,6 +73,15 @@ cdef class Shedder(Runner):
     ) except -1 nogil
     cdef int _after(self, int64_t first, int64_t n, const int64_t *row, int64_t given,
                     int64_t begun) except -1 nogil
+    cdef int _all(
+        self, int64_t first, int64_t n, const int64_t *row, const int64_t *time,
+        const int32_t *code, Output out,
+    ) except -1 nogil
+    cdef int64_t _patience(self) noexcept nogil
+    cdef int _plainly(
+        self, int64_t first, int64_t n, const int64_t *row, const int64_t *time,
+        const int32_t *code, Output out,
+    ) except -1 nogil
     cdef int _choose(self, int64_t first, int64_t n, const int64_t *row, Output out) except -1 nogil
     cdef int _fully(self, int64_t n, Output out) except -1 nogil
     cdef int64_t _learn(self, Output out, int64_t start, int64_t first, int64_t last,

@@ -20,6 +20,7 @@ class Beat:
     to_attend: bool
     begun_at: int
     joining: int
+    measured_of: int
     def __init__(
         self,
         kind: str,  # "wall", "event" or "called"
@@ -40,6 +41,7 @@ class Shedder(Runner):
     probes: bool
     chunk: int
     looks_every: int
+    unknown: float
     found: list[NDArray[np.float64]]
     sums: NDArray[np.float64]  # (9,)
     value: Any  # row numbers by stream -> worth of each result; None: 1

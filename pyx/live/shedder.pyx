@@ -14,12 +14,17 @@ from windjoin.pyx.live.limited cimport Limited, basic_window, limits_chosen, tim
 
 cdef extern from "clock.h" nogil:
     int64_t fine_nanoseconds()
+    int64_t clock_nanoseconds()
 
 cdef enum:
     WALL
     EVENT
     CALLED
     MOST_AT_ONCE = 1024  # rows
+    LOOK_ROWS = 4  # that are learned from at once while all is joined,
+    SOONER = 4  # so many times as often until enough is known,
+    PLENTY = 64  # and after so many since they were asked for last
+    LATER = 16  # so many times as seldom
 
 cdef dict KINDS = {"wall": WALL, "event": EVENT, "called": CALLED}
 
@@ -69,6 +74,7 @@ cdef class Beat:
         self.tick_s, self.longest, self.by_time = tick_s, longest, by_time
         for s in range(16):
             self.newest[s] = INT64_MIN
+        self.measured_of = 1
         self.now = self.read()
         self.next = self.now
         self.alarm = float("inf")
@@ -80,7 +86,7 @@ cdef class Beat:
     def read(self):
         """Seconds; they never go back."""
         if self.kind == WALL:
-            self.now = fine_nanoseconds() * 1e-9
+            self.now = max(self.now, fine_nanoseconds() * 1e-9)
         elif self.kind == CALLED:
             self.now = max(self.now, self.clock())
         return self.now
@@ -88,7 +94,15 @@ cdef class Beat:
     @property
     def pushing(self):
         """Nanoseconds in pushes, up to now."""
-        return self.joining + (fine_nanoseconds() - self.begun_at if self.begun_at else 0)
+        cdef int64_t now = self.begun_of * (fine_nanoseconds() - self.begun_at)
+        return self.joining + (now if self.begun_at else 0)
+
+    cdef bint measures(self) noexcept:
+        """Whether the next push is one to measure."""
+        if not self.by_time or self.measured_of == 1:
+            return self.by_time
+        self.turn += 1
+        return _mixed(self.turn) % <uint64_t>self.measured_of == 0
 
     cdef void come(self, int stream, int64_t time) noexcept nogil:
         """Rows of a stream have come up to a time.
@@ -116,8 +130,9 @@ cdef class Beat:
         self.now = max(self.now, sum / n * self.tick_s)
 
     cdef bint due(self) except -1 nogil:
-        if self.kind == WALL:
-            self.now = fine_nanoseconds() * 1e-9
+        self.asked += 1
+        if self.kind == WALL and self.asked & 3 == 0:
+            self.now = max(self.now, clock_nanoseconds() * 1e-9)
         elif self.kind == CALLED:
             with gil:
                 self.read()
@@ -155,7 +170,7 @@ cdef class Shedder(Runner):
         self.exact = self.probes = True
         self.full_below = self.probe_below = UINT64_MAX
         self.chunk = MOST_AT_ONCE
-        self.looks_every = 1
+        self.looks_every = 0
         self.full_room = <int64_t *>malloc(3 * MOST_AT_ONCE * sizeof(int64_t))
         if self.full_room == NULL:
             out_of_memory(b"rows", MOST_AT_ONCE)
@@ -205,19 +220,11 @@ cdef class Shedder(Runner):
     cdef int run_codes(
         self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil:
-        cdef int64_t given
-        if not self.exact or self.chunk < n or self._looks():
+        if not self.exact or self.chunk < n:
             return self._carry(first, n, NULL, out)
-        given = self.given()
-        self.inner.run_codes(first, n, time, code, out)
-        self.rows += n
-        return self._after(first, n, NULL, given, 0)
+        return self._all(first, n, NULL, time, code, out)
 
     # -- rows --------------------------------------------------------------------------------------
-
-    cdef bint _looks(self) noexcept nogil:
-        """Whether the next chunk is one to learn from although all is joined."""
-        return self.since_look % self.looks_every == 0
 
     cdef int _carry(self, int64_t first, int64_t n, const int64_t *row, Output out) except -1 nogil:
         cdef int64_t at = 0, few
@@ -230,26 +237,67 @@ cdef class Shedder(Runner):
     cdef int _carry_some(
         self, int64_t first, int64_t n, const int64_t *row, Output out
     ) except -1 nogil:
-        cdef int64_t given = self.given(), begun = 0
-        cdef bint looks = self._looks()
-        if looks or not self.exact:
-            begun = fine_nanoseconds()
-        if self.exact and not looks:
-            if row == NULL:
-                self.inner.run(first, first + n, out)
-            else:
-                self.inner.run_some(n, row, out)
-        else:
-            self._choose(first, n, row, out)
+        cdef int64_t given = self.given(), begun
+        if self.exact:
+            return self._all(first, n, row, NULL, NULL, out)
+        begun = fine_nanoseconds()
+        self._choose(first, n, row, out)
         self.rows += n
         return self._after(first, n, row, given, begun)
+
+    cdef int _all(
+        self, int64_t first, int64_t n, const int64_t *row, const int64_t *time,
+        const int32_t *code, Output out,
+    ) except -1 nogil:
+        """All work of some rows; now and then some of them tell where their results lie.
+
+        These are any of the rows: the first ones of a push find others than the last.
+        """
+        cdef int64_t given = self.given(), begun = 0, few, at, i
+        self.since_look += n
+        if self.since_look < self._patience():
+            self._plainly(first, n, row, time, code, out)
+        else:
+            self.since_look = 0
+            begun = fine_nanoseconds()
+            few = min(<int64_t>LOOK_ROWS, n)
+            at = <int64_t>(_mixed(self.seed ^ <uint64_t>self.rows) % <uint64_t>(n - few + 1))
+            self._plainly(first, at, row, time, code, out)
+            for i in range(at, at + few):
+                self.full_room[i - at] = first + i if row == NULL else row[i]
+            self._fully(few, out)
+            at += few
+            self._plainly(
+                first + at, n - at, row + at if row != NULL else NULL,
+                time + at if time != NULL else NULL, code + at if code != NULL else NULL, out,
+            )
+        self.rows += n
+        return self._after(first, n, row, given, begun)
+
+    cdef int64_t _patience(self) noexcept nogil:
+        """Rows from one look to the next."""
+        if self.sum[0] < self.unknown:
+            return self.looks_every // SOONER
+        return self.looks_every * (LATER if self.sum[0] >= PLENTY else 1)
+
+    cdef int _plainly(
+        self, int64_t first, int64_t n, const int64_t *row, const int64_t *time,
+        const int32_t *code, Output out,
+    ) except -1 nogil:
+        """Rows that nothing is learned from."""
+        if n == 0:
+            return 0
+        if code != NULL:
+            return self.inner.run_codes(first, n, time, code, out)
+        if row != NULL:
+            return self.inner.run_some(n, row, out)
+        return self.inner.run(first, first + n, out)
 
     cdef int _after(
         self, int64_t first, int64_t n, const int64_t *row, int64_t given, int64_t begun
     ) except -1 nogil:
         """Rows have been joined: what was spent, and whether it is time to look at that."""
         cdef int64_t spent = 0
-        self.since_look += 1
         if begun:
             spent = fine_nanoseconds() - begun
             self.probing += spent
@@ -282,12 +330,9 @@ cdef class Shedder(Runner):
                 n_rest += 1
         if n_full:
             self._fully(n_full, out)
-        if self.exact:
-            self.conduct.limited = 0
-        else:
-            self.sum[7] += n - n_full
-            self.skipped += n - n_full - n_rest
-            self.conduct.limited = 1
+        self.sum[7] += n - n_full
+        self.skipped += n - n_full - n_rest
+        self.conduct.limited = 1
         one = self.given()
         if n_rest:
             self.inner.run_some(n_rest, self.rest_room, out)
