@@ -89,6 +89,7 @@ class Controller:
         self.admits = 1.0  # of the rows, from the next push on
         self._admitted = 1.0  # of the rows in the windows
         self.sample = 0.0  # of rows, that are joined fully
+        self._level = 0.0  # the fraction of late, slot by slot: whatever is learned needs no haste
         self.adapted = 0
         self.shed_at: float | None = None  # when it began for the first time
         self.load = 0.0  # needed, of what was available, in the last period
@@ -216,7 +217,7 @@ class Controller:
             sums = self._learn(watched)
             self._measure(watched, sums, seen)
             if not self.everything:
-                self.recall[number].add(sums)
+                self.recall[number].add(sums, self.sample)
         if self.settings.by_time:
             joined = self._time_joined()
             if self.everything:
@@ -311,7 +312,7 @@ class Controller:
 
     def _do_all(self, fraction: float) -> None:
         """All work of the rows that are taken."""
-        self.fraction, self.everything = fraction, True
+        self.fraction, self.everything, self._level = fraction, True, 0.0
         self.sample = 0.0 if self.settings.policy == "drop" else self.settings.sample
         for watched in self.watched:
             watched.shedder.exact, watched.share = True, None
@@ -324,7 +325,8 @@ class Controller:
         settings = self.settings
         assert settings.policy != "drop", "rows are dropped, or work is"
         self.fraction, self.everything = fraction, False
-        self.sample = settings.sample * max(fraction, LEAST_SAMPLE)
+        self._level += (fraction - self._level) / SLOTS if self._level else fraction
+        self.sample = settings.sample * max(self._level, LEAST_SAMPLE)
         rest = max(fraction / self._error - self.sample, 0.0) / (1 - self.sample)
         directions = [watched.direction for watched in self.watched]
         shares = allot(directions, rest, settings.policy, settings.scope)

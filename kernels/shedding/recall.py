@@ -1,17 +1,22 @@
 """What is missed, from the rows that are joined fully: an estimate, and how far it may be off.
 
-Of every stretch of time and starting stream so many rows were drawn to be joined fully, whatever
-they are, and of each of them it is known how many of its results a selective row would have missed.
-So the rows that were selective missed as many on average, but for the luck of the draw.
+Every row had a known chance to be joined fully, whatever it is, and of each of those that were it
+is known how many of its results a selective row would have missed.  Weighed by their chance they
+stand for the rows that were selective, but for the luck of the draw.
+
+A few rows may have most of the results, and then much depends on whether these were drawn.  But a
+row that misses many usually finds many too, and how many results selective rows found is known
+exactly.  So what is estimated is only how the missed ones differ from ``slope`` times those found.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 CERTAIN = 1.96  # standard deviations: 95 %
 FEW = 8  # rows joined fully, below which a stretch is told together with the next
+KEPT = 0.8  # weight of what earlier stretches say of the slope
 
 
 @dataclass(slots=True)
@@ -27,18 +32,111 @@ class Sums:
     compared_squares: float = 0.0
     selective: float = 0.0
     selective_compared: float = 0.0
+    products: float = 0.0  # results by missed ones, of rows joined fully
+    selective_found: float = 0.0
 
-    def add(self, other: Sums) -> None:
-        """Count those of another stretch with these."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def with_drawn(self, other: Sums) -> Sums:
-        """The same rows, told from those that were drawn from among others, too."""
+@dataclass(slots=True)
+class Drawn:
+    """Rows that were joined fully, each with the weight of those it stands for, and the others.
+
+    once: sums by weight w = (1 - p) / p; twice: by w / p, of which variances are made
+    """
+
+    rows: float = 0.0
+    selective: float = 0.0
+    selective_found: float = 0.0
+    selective_compared: float = 0.0
+    results: float = 0.0
+    once: float = 0.0
+    missed: float = 0.0
+    kept: float = 0.0
+    compared: float = 0.0
+    twice: float = 0.0
+    missed2: float = 0.0
+    kept2: float = 0.0
+    compared2: float = 0.0
+    missed_missed: float = 0.0
+    kept_kept: float = 0.0
+    missed_kept: float = 0.0
+    compared_compared: float = 0.0
+
+    @classmethod
+    def of(cls, sums: Sums, share: float) -> Drawn:
+        """Of a stretch in which ``share`` of the rows were drawn.
+
+        >>> drawn = Drawn.of(Sums(full=2, missed=6, missed_squares=20, selective=18), 0.1)
+        >>> drawn.missed_of(0.0)
+        Missed(count=54.0, variance=360.0, unknown=False)
+        """
+        w = (1.0 - share) / share
+        v, kept = w / share, sums.found - sums.missed
+        return cls(
+            sums.full, sums.selective, sums.selective_found, sums.selective_compared,
+            sums.found,
+            w * sums.full, w * sums.missed, w * kept, w * sums.compared,
+            v * sums.full, v * sums.missed, v * kept, v * sums.compared,
+            v * sums.missed_squares,
+            v * (sums.found_squares - 2 * sums.products + sums.missed_squares),
+            v * (sums.products - sums.missed_squares),
+            v * sums.compared_squares,
+        )  # fmt: skip
+
+    def add(self, other: Drawn) -> None:
+        """Those of another stretch, too."""
+        for one in fields(Drawn):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
+    def with_rows_of(self, other: Drawn) -> Drawn:
+        """The same selective rows, told from those that were drawn from among others, too."""
         both = replace(other)
         both.add(self)
-        both.selective, both.selective_compared = self.selective, self.selective_compared
+        both.selective, both.selective_found = self.selective, self.selective_found
+        both.selective_compared = self.selective_compared
         return both
+
+    def fade(self) -> None:
+        """Count less beside what comes now."""
+        for one in fields(Drawn):
+            setattr(self, one.name, KEPT * getattr(self, one.name))
+
+    @property
+    def slope(self) -> float:
+        """How many more a row misses for one more that it finds."""
+        if self.twice <= 0:
+            return 0.0
+        spread = self.kept_kept - self.kept2 * self.kept2 / self.twice
+        both = self.missed_kept - self.missed2 * self.kept2 / self.twice
+        return max(both / spread, 0.0) if spread > 1e-9 * self.kept_kept else 0.0
+
+    def missed_of(self, slope: float) -> Missed:
+        """What selective rows missed."""
+        if self.once <= 0:
+            return Missed(unknown=True)
+        mean = (self.missed - slope * self.kept) / self.once
+        squares = (
+            self.missed_missed - 2 * slope * self.missed_kept + slope * slope * self.kept_kept
+        )
+        plain = self.missed2 - slope * self.kept2
+        count = slope * self.selective_found + self.selective * mean
+        variance = self._variance(squares, plain, mean)
+        if self.results:  # where none of the rows missed a result, others may have
+            each = self.selective / self.once * self.twice / self.once
+            variance = max(variance, each * each)
+        return Missed(max(count, 0.0), variance)
+
+    def left_out(self) -> Missed:
+        """Comparisons that were not done for them."""
+        if self.once <= 0:
+            return Missed()
+        mean = self.compared / self.once
+        variance = self._variance(self.compared_compared, self.compared2, mean)
+        return Missed(max(self.selective * mean - self.selective_compared, 0.0), variance)
+
+    def _variance(self, squares: float, plain: float, mean: float) -> float:
+        spread = max(squares - 2 * mean * plain + mean * mean * self.twice, 0.0)
+        scale = self.selective / self.once
+        return scale * scale * spread * self.rows / max(self.rows - 1.0, 1.0)
 
 
 @dataclass(slots=True)
@@ -67,28 +165,27 @@ class Recall:
 
     results: Missed = field(default_factory=Missed)
     comparisons: Missed = field(default_factory=Missed)
-    _pending: Sums = field(default_factory=Sums)
-    _last: Sums = field(default_factory=Sums)  # of the stretch before
+    _pending: Drawn = field(default_factory=Drawn)
+    _last: Drawn = field(default_factory=Drawn)  # of the stretch before
+    _known: Drawn = field(default_factory=Drawn)  # of all before, those long ago count less
 
-    def add(self, sums: Sums, last: bool = False) -> None:
-        """Tell of a stretch in which the same was chosen; ``last``: however few rows it has."""
-        self._pending.add(sums)
+    def add(self, sums: Sums, share: float) -> None:
+        """Tell of a stretch in which the same was chosen, and that share drawn."""
+        self._pending.add(Drawn.of(sums, share))
+        if self._pending.selective and self._pending.rows >= FEW:
+            self._tell()
+
+    def _tell(self) -> None:
         one = self._pending
-        if one.selective == 0 or (one.full < FEW and not last):
-            return
-        if one.full < FEW:
-            one = one.with_drawn(self._last)
-        self._pending, self._last = Sums(), one
-        self.results.unknown |= one.full == 0
-        count, variance = expected(one.selective, one.full, one.missed, one.missed_squares)
-        # where none of the rows missed a result, others may have: as if one had
-        count_found, _ = expected(one.selective, one.full, one.found, one.found_squares)
-        least = count_found / max(one.found, 1.0)
-        self.results.add(Missed(count, max(variance, least * least if one.found else 0.0)))
-        whole, variance = expected(
-            one.selective, one.full, one.compared, one.compared_squares
-        )  # fmt: skip
-        self.comparisons.add(Missed(max(whole - one.selective_compared, 0.0), variance))
+        if one.rows < FEW:
+            one = one.with_rows_of(self._last)
+        # of earlier stretches, as the luck of this one must not choose it
+        found = one.missed_of((self._known if self._known.rows else one).slope)
+        self._known.fade()
+        self._known.add(self._pending)
+        self._pending, self._last = Drawn(), one
+        self.results.add(found)
+        self.comparisons.add(one.left_out())
 
     @property
     def now(self) -> Recall:
@@ -96,25 +193,11 @@ class Recall:
         if self._pending.selective == 0:
             return self
         copy = Recall(
-            replace(self.results),
-            replace(self.comparisons),
-        )
-        copy._last = self._last
-        copy.add(self._pending, last=True)
+            replace(self.results), replace(self.comparisons), replace(self._pending), self._last,
+            replace(self._known),
+        )  # fmt: skip
+        copy._tell()
         return copy
-
-
-def expected(rows: float, drawn: float, total: float, squares: float) -> tuple[float, float]:
-    """What rows have together, as other rows drawn from among them have ``total``; its variance.
-
-    >>> expected(rows=90, drawn=10, total=20, squares=40)
-    (180.0, 0.0)
-    """
-    if drawn == 0:
-        return 0.0, 0.0
-    mean = total / drawn
-    spread = max(squares / drawn - mean * mean, 0.0) * drawn / max(drawn - 1, 1)
-    return rows * mean, rows * (rows + drawn) / drawn * spread
 
 
 def interval(found: float, missed: Missed) -> tuple[float, float, float]:

@@ -43,7 +43,7 @@ class Shedder(Runner):
     looks_every: int
     unknown: float
     found: list[NDArray[np.float64]]
-    sums: NDArray[np.float64]  # (9,)
+    sums: NDArray[np.float64]  # (11,)
     value: Any  # row numbers by stream -> worth of each result; None: 1
     rows: int
     full: int

@@ -144,7 +144,8 @@ cdef class Shedder(Runner):
 
     sums, of rows joined fully since they were last taken: how many there were; results, and their
     squares; results that a selective row had missed, and their squares; candidates, and squares;
-    the same of selective rows: how many, candidates
+    the same of selective rows: how many, candidates; results by missed ones; results of selective
+    rows
     """
 
     def __init__(
@@ -165,7 +166,7 @@ cdef class Shedder(Runner):
             view = self.found[h]
             self.result[h] = &view[0]
             h += 1
-        view = self.sums = np.zeros(9)
+        view = self.sums = np.zeros(11)
         self.sum = &view[0]
         self.exact = self.probes = True
         self.full_below = self.probe_below = UINT64_MAX
@@ -317,7 +318,7 @@ cdef class Shedder(Runner):
         self, int64_t first, int64_t n, const int64_t *row, Output out
     ) except -1 nogil:
         """Some rows fully, the others selectively."""
-        cdef int64_t i, one, n_full = 0, n_rest = 0
+        cdef int64_t i, one, found, n_full = 0, n_rest = 0
         cdef uint64_t hash
         for i in range(n):
             one = first + i if row == NULL else row[i]
@@ -333,10 +334,11 @@ cdef class Shedder(Runner):
         self.sum[7] += n - n_full
         self.skipped += n - n_full - n_rest
         self.conduct.limited = 1
-        one = self.given()
+        one, found = self.given(), out.used
         if n_rest:
             self.inner.run_some(n_rest, self.rest_room, out)
         self.sum[8] += self.given() - one
+        self.sum[10] += out.used - found
         self.conduct.limited = 0
         return 0
 
@@ -392,6 +394,7 @@ cdef class Shedder(Runner):
         self.sum[2] += <double>found * found
         self.sum[3] += missed
         self.sum[4] += <double>missed * missed
+        self.sum[9] += <double>found * missed
 
     cdef int64_t _learn(
         self, Output out, int64_t start, int64_t first, int64_t last, const double *worth
