@@ -114,9 +114,7 @@ class Drawn:
         if self.once <= 0:
             return Missed(unknown=True)
         mean = (self.missed - slope * self.kept) / self.once
-        squares = (
-            self.missed_missed - 2 * slope * self.missed_kept + slope * slope * self.kept_kept
-        )
+        squares = self.missed_missed - 2 * slope * self.missed_kept + slope * slope * self.kept_kept
         plain = self.missed2 - slope * self.kept2
         count = slope * self.selective_found + self.selective * mean
         variance = self._variance(squares, plain, mean)

@@ -145,7 +145,7 @@ static int limits_serve(void *state, const Probe *probe, Cursor *cursor, Pairs *
     int n_ranges = all->conduct->limited ? all->n_ages : 1, done = 1;
     int64_t from = out->n;
     Probe narrow;
-    if (!(all->conduct->limited | all->conduct->learning | all->looks) && !all->aim) {
+    if (!(all->conduct->limited | all->conduct->learning | all->looks) && !all->locate) {
         done = all->serve(all->index, probe, cursor, out); /* nothing to do but count */
         all->given += out->n - from;
         return done;
