@@ -147,7 +147,6 @@ cdef void _sort(Curve *c, const double *worth) noexcept nogil:
     cdef int64_t n = c.count, begin, end, k, at, width, middle, i, j
     cdef int32_t *order = c.order
     cdef int32_t *other = c.spare
-    cdef int32_t *swap
     cdef int32_t one
     begin = 0
     while begin < n:
@@ -174,7 +173,7 @@ cdef void _sort(Curve *c, const double *worth) noexcept nogil:
                     other[k] = order[j]
                     j += 1
             begin = end
-        swap, order, other = order, other, order
+        order, other = other, order
         width *= 2
     c.order, c.spare = order, other
 
