@@ -7,7 +7,7 @@ latest row: as soon as all streams have come past the end of that epoch.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -35,13 +35,18 @@ from windjoin.kernels.similarity import SAMPLE_ROWS, with_sampled
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, measure, unseen
 from windjoin.kernels.varlen import spread_varlen
-from windjoin.kernels.window import LONG_AGO
+from windjoin.kernels.window import LONG_AGO, Window
 from windjoin.pyx.base.column import time_order
 from windjoin.pyx.base.crew import surely
 from windjoin.revising import Plan, Reviser
 from windjoin.strategies import Hosts, check_hosts, routing
 from windjoin.tuning import as_tuning
 from windjoin.watermarks import length_ticks
+
+
+OperatorMaker = Callable[
+    [int, JoinSpec, Sequence[Window], Statistics, threading.Event], HostJoin
+]
 
 
 @contextmanager
@@ -85,7 +90,9 @@ class ClusterJoin(Intake):
         ordered: bool = False,
         span: int | None = None,
         silence: Silencing | None = None,
+        operator: OperatorMaker | None = None,
     ) -> None:
+        """``operator``: makes what works on a host, by its number, and what a `HostJoin` takes."""
         self.statistics = statistics or unseen(spec)
         super().__init__(spec, lateness, silence)
         self._found = 0
@@ -100,7 +107,11 @@ class ClusterJoin(Intake):
             self.plan = plan = Plan(spec, self.statistics)
             self.reviser = Reviser(hosts)
             room = Room(
-                lambda number: HostJoin(plan.spec, windows, plan.statistics, raised),
+                lambda number: (
+                    HostJoin(plan.spec, windows, plan.statistics, raised)
+                    if operator is None
+                    else operator(number, plan.spec, windows, plan.statistics, raised)
+                ),
                 lambda stream, rows: windows[stream].times(rows),
                 self._groups if self.routing.key is not None else None,
                 8 * (1 + max(len(s.columns) + len(s.keys) for s in spec.streams)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,6 +66,87 @@ def _missed(results: int, missed: Missed, compared: int, left_out: Missed) -> di
     }
 
 
+def report_hosts(
+    shed: Shedding,
+    names: Sequence[str],
+    bound: BoundQuery | None,
+    live: Intake,
+    controls: Mapping[int, Controller],
+) -> dict[str, Any]:
+    """The same of hosts that shed each by its own load: in all, per stream, per host."""
+    assert bound is not None
+    every = list(controls.values())
+    streams = {}
+    for number, name in enumerate(names):
+        results, compared = live.done_by(number)
+        missed, left_out = _all_missed(every, number)
+        streams[name] = {
+            "shedding": any(not one.everything for one in every),
+            "fraction": _mean_fraction(every, number),
+            **_missed(results, missed, compared, left_out),
+            "rows": sum(w.shedder.rows for c in every for w in c.watched if w.start == number),
+            "dropped": 0,
+        }
+    missed, left_out = _all_missed(every)
+    return {
+        "policy": shed.policy,
+        "budget": shed.budget,
+        "comparisons_per_s": shed.comparisons_per_s,
+        "shedding": any(one.fraction < 1 for one in every),
+        "fraction": _mean_fraction(every),
+        "load": max((one.load for one in every), default=0.0),
+        "adaptations": sum(one.adapted for one in every),
+        **_missed(live.results, missed, live.comparisons, left_out),
+        "dropped": 0,
+        "streams": streams,
+        "hosts": {number: _host(names, one, bound) for number, one in sorted(controls.items())},
+    }
+
+
+def _all_missed(controls: Sequence[Controller], number: int | None = None) -> tuple[Missed, Missed]:
+    """Results and comparisons that hosts left out, of one starting stream or of all."""
+    missed, left_out = Missed(), Missed()
+    for control in controls:
+        for stream, recall in enumerate(control.recall):
+            if number in (None, stream):
+                now = recall.now
+                missed.add(now.results)
+                left_out.add(now.comparisons)
+    return missed, left_out
+
+
+def _mean_fraction(controls: Sequence[Controller], number: int | None = None) -> float:
+    """Of the work of hosts, by what each of them would have to do."""
+    loads = [max(one.load, 1e-9) for one in controls]
+    parts = [one.fraction if number is None else one.fraction_of(number) for one in controls]
+    return sum(p * w for p, w in zip(parts, loads, strict=True)) / max(sum(loads), 1e-300)
+
+
+def _host(names: Sequence[str], control: Controller, bound: BoundQuery) -> dict[str, Any]:
+    missed, left_out = _all_missed([control])
+    return {
+        "shedding": control.fraction < 1,
+        "fraction": control.fraction,
+        "load": control.load,
+        "adaptations": control.adapted,
+        "missed": missed.count,
+        "missed_error": missed.error,
+        "left_out": left_out.count,
+        "streams": {
+            names[watched.start]: {
+                "fraction": control.fraction_of(watched.start),
+                "rows": watched.shedder.rows,
+                "rows_joined_fully": watched.shedder.full,
+                "directions": {
+                    names[hop.target]: _direction(control, place, hop_place, bound)
+                    for hop_place, hop in enumerate(watched.shedder.hops)
+                },
+            }
+            for place, watched in enumerate(control.watched)
+        },
+    }
+
+
 def _stream(
     number: int, names: Sequence[str], bound: BoundQuery, live: SheddingJoin
 ) -> dict[str, Any]:
@@ -115,9 +196,8 @@ def _direction(control: Controller, number: int, place: int, bound: BoundQuery) 
     }
 
 
-def told(shed: Shedding, live: SheddingJoin) -> str:
+def told(shed: Shedding, control: Controller) -> str:
     """The warning of a session that sheds for the first time."""
-    control = live.control
     if shed.budget is None:
         budget = f"{shed.comparisons_per_s:,.10g} comparisons a second"
     else:

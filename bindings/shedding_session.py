@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from windjoin.binding import BoundQuery
 from windjoin.checking import Typed, check
 from windjoin.columns import Values
 from windjoin.errors import QueryError, SchemaError, SheddingWarning, hint, warn
+from windjoin.clustered import ClusterJoin, asked_hosts
 from windjoin.evaluate import doubles, evaluate
 from windjoin.explain import as_text
 from windjoin.kernels.intake import Intake, Silencing
@@ -20,9 +22,10 @@ from windjoin.pyx.live.metered import MeteredDoor
 from windjoin.pyx.live.shedder import Beat
 from windjoin.query import Query
 from windjoin.row_windows import refuse_row_windows
-from windjoin.session import Session, SessionOptions
-from windjoin.shed_report import lines, report, told
+from windjoin.session import Results, Session, SessionOptions
+from windjoin.shed_report import lines, report, report_hosts, told
 from windjoin.shedding import Shedding
+from windjoin.shedding_hosts import SheddingHosts, one_hop
 
 
 class SheddingSession(MeteredDoor, Session):
@@ -39,10 +42,11 @@ class SheddingSession(MeteredDoor, Session):
             raise QueryError(
                 f"shed={shed!r}: give a windjoin.Shedding, such as wj.Shedding(budget=0.8)"
             )
-        other = "hosts=" if options.hosts is not None else "memory="
-        if options.hosts is not None or options.memory is not None:
+        if shed.policy == "drop" and (options.hosts is not None or options.memory is not None):
+            other = "hosts=" if options.hosts is not None else "memory="
             raise QueryError(
-                f"shed= with {other}: load is shed in sessions without it; leave one of them out"
+                f'policy="drop" with {other}: rows are dropped at random in sessions without it'
+                ' only; take policy="selective"'
             )
         if not query.sides.plain:
             raise QueryError(
@@ -63,6 +67,9 @@ class SheddingSession(MeteredDoor, Session):
             )
         self.shed = shed
         self._utility: Typed | None = None
+        self._hosts: SheddingHosts | None = None
+        if options.hosts is not None:
+            options = replace(options, strategy=one_hop(query, options.strategy))
         super().__init__(query, schemas, options)
 
     @property
@@ -93,8 +100,19 @@ class SheddingSession(MeteredDoor, Session):
         longest = max(stream.window for stream in spec.streams) + lateness
         tick_s = 1.0 if bound.clock.step is None else float(bound.clock.step)
         kind = shed.clock if isinstance(shed.clock, str) else "called"
-        beat = Beat(kind, shed.clock, tick_s, longest, settings.by_time)
         value = None if self._utility is None else self._value
+
+        def new_beat() -> Beat:
+            return Beat(kind, shed.clock, tick_s, longest, settings.by_time)
+
+        hosts = asked_hosts(bound, self._options)
+        if hosts is not None:
+            self._hosts = SheddingHosts(settings, new_beat, value)
+            ordered, maker = self._options.ordered, self._hosts.operator
+            return ClusterJoin(
+                spec, hosts, lateness=lateness, ordered=ordered, silence=silence, operator=maker
+            )
+        beat = new_beat()
         live = SheddingJoin(spec, settings, beat, lateness, silence, value)
         self.beat = beat
         return live
@@ -105,7 +123,7 @@ class SheddingSession(MeteredDoor, Session):
         columns = {column.key: column for column in self._utility.node.columns()}
         number = self.query.names.index(self._utility.streams[0])
         names = [column.name for column in columns.values()]
-        arrays = dict(zip(names, self._fetch(number, names, rows[number]), strict=True))
+        arrays = dict(zip(names, self._fetch_live(number, names, rows[number]), strict=True))
         values: Values = evaluate(self._utility, lambda node: arrays[node.name])
         worth = np.broadcast_to(np.asarray(doubles(values), np.float64), rows[0].shape)
         if values.valid is not None:
@@ -123,7 +141,32 @@ class SheddingSession(MeteredDoor, Session):
         """Say once that load is being shed, before anything of the next push is taken."""
         assert isinstance(self._live, SheddingJoin)
         self.beat.to_tell = False
-        warn(told(self.shed, self._live), SheddingWarning)
+        warn(told(self.shed, self._live.control), SheddingWarning)
+
+    def _push_slowly(self, stream: str, rows: Any) -> Results:
+        self._tell_of_hosts()
+        return super()._push_slowly(stream, rows)
+
+    def _push_together(self, given: list[tuple[int, pa.Table]], told: bool = False) -> Results:
+        beat: Beat | None = getattr(self, "beat", None)
+        if beat is None:
+            self._tell_of_hosts()
+            return super()._push_together(given, told)
+        if beat.to_tell:
+            self.tell()
+        beat.begin()
+        try:
+            return super()._push_together(given, told)
+        finally:
+            beat.end()
+            if beat.to_attend:
+                beat.to_attend = False
+                self.attend()
+
+    def _tell_of_hosts(self) -> None:
+        control = None if self._hosts is None else self._hosts.begun
+        if control is not None:
+            warn(told(self.shed, control), SheddingWarning)
 
     def _metrics(self) -> dict[str, Any]:
         metrics = super()._metrics()
@@ -142,4 +185,8 @@ class SheddingSession(MeteredDoor, Session):
         if self._final is not None:
             final: dict[str, Any] = self._final["shedding"]
             return final
+        if self._hosts is not None and self._live is not None:
+            return report_hosts(
+                self.shed, self.query.names, self._bound, self._live, self._hosts.controls
+            )
         return report(self.shed, self.query.names, self._bound, self._live)

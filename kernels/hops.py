@@ -60,7 +60,11 @@ def pipeline(
 
 
 def pipeline_of_latest(
-    spec: JoinSpec, order: Order, bound: Sequence[int], sides: Sequence[Side]
+    spec: JoinSpec,
+    order: Order,
+    bound: Sequence[int],
+    sides: Sequence[Side],
+    limited: Callable[[Step, Side, Index], Index] | None = None,
 ) -> Pipeline:
     """The same from partial results over ``bound``, where the row of ``bound[0]`` is the latest.
 
@@ -75,10 +79,11 @@ def pipeline_of_latest(
         made.bind(stream)
     for step in order.steps:
         side = sides[step.stream]
+        index = side.indexes[step.access.identity]
         made.add_hop(
             step.stream,
             side.spec.window,
-            side.indexes[step.access.identity],
+            index if limited is None else limited(step, side, index),
             filters=step_filters(step, sides),
             before=step.stream > latest,
             time=side.time_view,

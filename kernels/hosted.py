@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from windjoin.kernels.hops import pipeline_of_latest
-from windjoin.kernels.order import Order, hops_from
+from windjoin.kernels.order import Order, Step, hops_from
+from windjoin.kernels.side import Side
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.kernels.statistics import Statistics
 from windjoin.kernels.window import Arrivals, Window
+from windjoin.pyx.base.index import Index
 from windjoin.pyx.base.output import Output
 from windjoin.pyx.probing.pipeline import Pipeline
 
@@ -24,6 +26,7 @@ NOTHING = np.empty(0, np.int64)
 MEASURED = ("asked", "proposed", "kept")  # of each hop
 
 Way = tuple[tuple[int, ...], tuple[int, ...]]  # streams that are bound, streams to hop to
+Limits = Callable[[Step, Side, Index], Index]
 Stretches = tuple[I64, I64]  # first and last time of each, in order and apart
 
 
@@ -140,11 +143,18 @@ class HostJoin:
             hops.avoid(number, *voids.get(target, (NOTHING, NOTHING)))
         output = Output(len(self.windows))
         hops.wary = self._raised.is_set()
-        hops.run_partials(partials, output)
+        self._run(way, hops, partials, output)
         if hops.raised:
             self._raised.set()
         found = output.finish()
         return [found[stream] for stream in (*bound, *targets)]
+
+    def _run(self, way: Way, hops: Pipeline, partials: Sequence[I64], output: Output) -> None:
+        hops.run_partials(partials, output)
+
+    def _limited(self, way: Way, order: Order) -> Limits | None:
+        """What is asked in place of indexes."""
+        return None
 
     def _pipeline(self, way: Way, held: Callable[[int], I64]) -> Pipeline:
         bound, targets = way
@@ -159,4 +169,5 @@ class HostJoin:
                     step.access.values(window, arrivals), arrivals.time, arrivals.rows
                 )
         self._orders[way] = order
-        return pipeline_of_latest(self.spec, order, bound, self.windows)
+        limited = self._limited(way, order)
+        return pipeline_of_latest(self.spec, order, bound, self.windows, limited)

@@ -344,10 +344,6 @@ def test_open_refuses_what_cannot_be_shed() -> None:
     query, streams = scanned(), lagging(2, 10)
     with pytest.raises(wj.QueryError, match=r"give a windjoin\.Shedding"):
         query.open(shed=0.8)  # type: ignore[arg-type]
-    with pytest.raises(wj.QueryError, match="shed= with hosts="):
-        query.open(shed=shedding(10), hosts=2)
-    with pytest.raises(wj.QueryError, match="shed= with memory="):
-        query.open(shed=shedding(10), memory="1GB", spill="folder")
     for length, says in (("1us", "shorter than the unit"), ("1ms", "makes 10,000 basic windows")):
         with pytest.raises(wj.QueryError, match=says):
             play(query, streams, shed=shedding(10, basic_window=length))

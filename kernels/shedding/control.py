@@ -27,6 +27,7 @@ LOOKED_AT = 4  # rows that tell where their results are while all is done (`Shed
 LOOKS_SELDOM = 16  # one of so many that would be joined fully, were work left out
 LEAST_SAMPLE = 0.02  # of what `sample` says: something is learned however little is done
 MOST_CHUNK = 256  # rows between two looks at the clock
+UNKNOWN_CHUNK = 32  # and until it is known what a row takes
 KEPT = 0.7  # weight of what a row took in the slots before
 CALM = 0.25  # of a slot's part is needed: then not every push has to be measured,
 MEASURED_OF = 8  # but one of so many
@@ -52,8 +53,8 @@ class Settings:
 class _Watched:
     """What was seen of one stream's rows when they were looked at last."""
 
-    def __init__(self, shedder: Shedder, direction: Direction) -> None:
-        self.shedder, self.direction = shedder, direction
+    def __init__(self, start: int, shedder: Shedder, direction: Direction) -> None:
+        self.start, self.shedder, self.direction = start, shedder, direction
         self.rows = self.compared = self.probing = self.timed = self.skipped = 0
         self.full, self.full_compared = 0.0, 0.0  # lately
         self.row_ns = 0.0  # of joining a row, where all is joined
@@ -77,13 +78,17 @@ class _Seen:
 class Controller:
     """Decides for all starting streams of a session how much of the work is done, and which."""
 
-    def __init__(self, spec: JoinSpec, settings: Settings, beat: Beat) -> None:
-        self.spec, self.settings, self.beat = spec, settings, beat
+    def __init__(
+        self, spec: JoinSpec, settings: Settings, beat: Beat, latest: bool = False
+    ) -> None:
+        """``latest``: of start rows that are later than all that they ask for, as on hosts."""
+        self.spec, self.settings, self.beat, self._latest = spec, settings, beat, latest
         self.rate = Rate(settings.boost)
         self.allowance = Allowance(settings.budget * settings.period)
         self.recall = [Recall() for _ in spec.streams]
         self.admission = Admission(len(spec.streams), settings.seed)
         self.watched: list[_Watched] = []
+        self._known: dict[tuple[int, tuple[int, ...]], Direction] = {}
         self.fraction = 1.0  # in use
         self.everything = True  # is compared, of the rows that are taken
         self.admits = 1.0  # of the rows, from the next push on
@@ -111,19 +116,19 @@ class Controller:
     def windows(self, start: int, target: int) -> BasicWindows:
         """How rows of a stream are divided that rows of another one ask for."""
         streams = self.spec.streams
-        return BasicWindows(self.settings.width, streams[start].window, streams[target].window)
+        ahead = 0 if self._latest else streams[start].window
+        return BasicWindows(self.settings.width, ahead, streams[target].window)
 
     def follow(self, orders: Sequence[Order], shedders: Sequence[Shedder]) -> None:
         """There are other pipelines from now on; what was learned of the same hops is kept."""
-        known = {
-            (number, hop): watched.direction
-            for number, watched in enumerate(self.watched)
-            for hop in [tuple(limited.target for limited in watched.shedder.hops)]
-        }
+        known = self._known
+        for watched in self.watched:
+            hops = tuple(hop.target for hop in watched.shedder.hops)
+            known[watched.start, hops] = watched.direction
         self._look_up()
         self.watched = []
-        for number, (order, shedder) in enumerate(zip(orders, shedders, strict=True)):
-            hops = tuple(step.stream for step in order.steps)
+        for order, shedder in zip(orders, shedders, strict=True):
+            number, hops = order.start, tuple(step.stream for step in order.steps)
             fresh = Direction(
                 [
                     hop_of(step, self.windows(number, step.stream), self.settings.by_time,
@@ -133,7 +138,7 @@ class Controller:
             )  # fmt: skip
             old = known.get((number, hops), fresh)
             same = [hop.windows for hop in old.hops] == [hop.windows for hop in fresh.hops]
-            self.watched.append(_Watched(shedder, old if same else fresh))
+            self.watched.append(_Watched(number, shedder, old if same else fresh))
         self._apply(self.fraction)
 
     # -- the beat --------------------------------------------------------------------------------
@@ -161,8 +166,9 @@ class Controller:
     def _tune(self) -> None:
         """Look at one hop more closely, at each beat at another."""
         hops = [hop for watched in self.watched for hop in watched.direction.hops]
-        self._tuned = (self._tuned + 1) % len(hops)
-        hops[self._tuned].tune()
+        self._tuned = (self._tuned + 1) % max(len(hops), 1)
+        for hop in hops[self._tuned : self._tuned + 1]:
+            hop.tune()
 
     def _adapt(self, periods: int) -> None:
         """Algorithm 1, and for what was learned in earlier periods to count less."""
@@ -213,11 +219,11 @@ class Controller:
     def _look_up(self) -> None:
         """Take note of all that happened since this was done last."""
         seen = _Seen()
-        for number, watched in enumerate(self.watched):
+        for watched in self.watched:
             sums = self._learn(watched)
             self._measure(watched, sums, seen)
             if not self.everything:
-                self.recall[number].add(sums, self.sample)
+                self.recall[watched.start].add(sums, self.sample)
         if self.settings.by_time:
             joined = self._time_joined()
             if self.everything:
@@ -352,15 +358,17 @@ class Controller:
 
     def _chunk(self, watched: _Watched, most: int) -> int:
         """Rows between two looks: not so many that they take more than a part of a slot."""
-        if self.settings.by_time or not watched.full:
-            return most
-        each = self.fraction * watched.full_compared / watched.full
+        each = watched.row_ns
+        if not self.settings.by_time and watched.full:
+            each = watched.full_compared / watched.full
+        if not each:
+            return UNKNOWN_CHUNK
         part = self.allowance.per_period / SLOTS / 4
-        return max(1, min(most, int(part / max(each, 1e-9))))
+        return max(1, min(most, int(part / max(self.fraction * each, 1e-9))))
 
     # -- looking ---------------------------------------------------------------------------------
 
     def fraction_of(self, number: int) -> float:
         """Of the work of one starting stream."""
-        share = self.watched[number].share
+        share = next((one.share for one in self.watched if one.start == number), None)
         return 1.0 if share is None else self.sample + (1 - self.sample) * share.fraction

@@ -14,6 +14,9 @@ cdef class Beat:
     cdef int64_t base
     cdef bint begun
     cdef int64_t newest[16]
+    cdef int64_t turn_first  # time of the rows that a host joins now, the first
+    cdef int64_t turn_last
+    cdef int64_t turn_before  # and the last of its turn before
     cdef double now
     cdef unsigned int asked  # whether it is due; the clock is read at every fourth time
     cdef public double next
@@ -28,6 +31,7 @@ cdef class Beat:
     cdef int64_t begun_of  # as many as the push that is on stands for
     cdef uint64_t turn
     cdef bint measures(self) noexcept
+    cdef void first_turn(self, int number, int *targets, int n) noexcept nogil
     cdef void come(self, int stream, int64_t time) noexcept nogil
     cdef bint due(self) except -1 nogil
 

@@ -104,6 +104,25 @@ cdef class Beat:
         self.turn += 1
         return _mixed(self.turn) % <uint64_t>self.measured_of == 0
 
+    cdef void first_turn(self, int number, int *targets, int n) noexcept nogil:
+        """Event time begins where the rows of a host do, for all streams."""
+        cdef int h
+        if self.begun or self.kind != EVENT:
+            return
+        self.begun = True
+        self.base = self.newest[number] = self.turn_first
+        for h in range(n):
+            self.newest[targets[h]] = self.turn_first
+
+    def begin(self):
+        """Measure from now on what is done for the join."""
+        self.begun_of, self.begun_at = 1, fine_nanoseconds()
+
+    def end(self):
+        """That is over."""
+        self.joining += fine_nanoseconds() - self.begun_at
+        self.begun_at = 0
+
     cdef void come(self, int stream, int64_t time) noexcept nogil:
         """Rows of a stream have come up to a time.
 
@@ -113,7 +132,14 @@ cdef class Beat:
         cdef int64_t latest = INT64_MIN
         cdef double sum = 0
         cdef int s, n = 0
-        if self.kind != EVENT or time <= self.newest[stream]:
+        if self.kind != EVENT:
+            return
+        if self.turn_last > self.turn_first:  # the time since its last turn counts for this one
+            time = self.turn_before + <int64_t>(
+                <double>(time - self.turn_first) / (self.turn_last - self.turn_first)
+                * (self.turn_last - self.turn_before)
+            )
+        if time <= self.newest[stream]:
             return
         self.newest[stream] = time
         if not self.begun:
@@ -193,6 +219,24 @@ cdef class Shedder(Runner):
     def compared(self):
         """Candidates so far."""
         return self.given()
+
+    def join(self, const int64_t[::1] rows, Output out):
+        """Join rows of a host, in order of time.
+
+        A host whose turn it is for some stretches of time only has the time between for them, too.
+        """
+        cdef int64_t n = len(rows)
+        cdef Beat beat = self.beat
+        if n == 0:
+            return
+        beat.turn_first = time_at(&self.time.column, rows[0])
+        beat.turn_last = time_at(&self.time.column, rows[n - 1])
+        beat.first_turn(self.number, self.targets, self.n_hops)
+        beat.turn_before = beat.newest[self.number]
+        if beat.turn_before == INT64_MIN or beat.turn_before >= beat.turn_first:
+            beat.turn_last = beat.turn_first
+        with nogil:
+            self._carry(0, n, &rows[0], out)
 
     cdef int64_t given(self) noexcept nogil:
         cdef int64_t all = 0
