@@ -43,10 +43,7 @@ from windjoin.strategies import Hosts, check_hosts, routing
 from windjoin.tuning import as_tuning
 from windjoin.watermarks import length_ticks
 
-
-OperatorMaker = Callable[
-    [int, JoinSpec, Sequence[Window], Statistics, threading.Event], HostJoin
-]
+OperatorMaker = Callable[[int, JoinSpec, Sequence[Window], Statistics, threading.Event], HostJoin]
 
 
 @contextmanager

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.checking import Typed, check
+from windjoin.clustered import ClusterJoin, asked_hosts
 from windjoin.columns import Values
 from windjoin.errors import QueryError, SchemaError, SheddingWarning, hint, warn
-from windjoin.clustered import ClusterJoin, asked_hosts
 from windjoin.evaluate import doubles, evaluate
 from windjoin.explain import as_text
 from windjoin.kernels.intake import Intake, Silencing

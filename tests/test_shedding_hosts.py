@@ -189,9 +189,7 @@ def test_a_session_may_shed_and_spill(many: dict[str, Any], tmp_path: Path, per_
         assert run.shed["recall"] == pytest.approx(len(run.results) / len(truth), abs=0.15)
 
 
-def test_utility_is_read_of_rows_that_were_renumbered(
-    many: dict[str, Any], tmp_path: Path
-) -> None:
+def test_utility_is_read_of_rows_that_were_renumbered(many: dict[str, Any], tmp_path: Path) -> None:
     query = keyed()
     b: Callable[[str], Any] = query.streams[1].__getitem__
     shed = shedding(200, utility=b("x") % 3)

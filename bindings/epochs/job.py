@@ -16,6 +16,7 @@ from windjoin.epochs.routing import Units
 from windjoin.epochs.storage import Folder
 from windjoin.expressions import Expression, Udf
 from windjoin.query import Query
+from windjoin.shedding import Shedding
 
 MOST_FILES = 96  # that a window may be spread over before they are merged
 
@@ -33,6 +34,7 @@ class Job:
     rejected: str | None = None  # a folder for rows that are not joined
     whole: tuple[Any, ...] = ()  # schemas of the frames, for rejected rows
     static: Any = None  # rows of streams that do not grow (`windjoin.epochs.static`)
+    shed: Shedding | None = None  # how each slot sheds load
     warm_bytes: int = 256 << 20  # that sessions of one worker may hold; 0: none are kept
     asked: Asked | None = None  # beside, or instead of, the results of an inner join
 

@@ -14,11 +14,13 @@ from windjoin.durations import Duration
 from windjoin.epochs.asking import COMBINED, Asked, asked_of, check_strategy
 from windjoin.epochs.job import Job
 from windjoin.epochs.routing import Units
+from windjoin.epochs.shedding import check_shedding
 from windjoin.epochs.storage import local_path
 from windjoin.errors import QueryError, hint
 from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import JoinSpec
 from windjoin.query import Query
+from windjoin.shedding import Shedding
 from windjoin.streams import idle_length
 from windjoin.watermarks import length_ticks
 
@@ -41,6 +43,7 @@ def job_of(
     whole: Sequence[Any] = (),
     limits: Limits = DEFAULT,
     warm_bytes: int | None = None,
+    shed: Shedding | None = None,
 ) -> Job:
     """The job of a continuous join; options as in `windjoin.spark.stream`."""
     check_slots(slots)
@@ -50,6 +53,8 @@ def job_of(
     check_strategy(asked, strategy)
     bound = own.bind(kept)
     units = _units(asked, bound, strategy, slots, _segment(bound, segment))
+    if shed is not None:
+        check_shedding(query, bound, units, shed)
     everywhere = tuple(ExchangeRoute.everything_to(0) for _ in query.names)
     plan = Plan(own, kept, slots, "single", everywhere, limits=limits)
     return Job(
@@ -62,6 +67,7 @@ def job_of(
         None if rejected is None else local_path(rejected),
         tuple(whole),
         asked=asked,
+        shed=shed,
         **({} if warm_bytes is None else {"warm_bytes": warm_bytes}),
     )
 

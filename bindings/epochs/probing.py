@@ -77,6 +77,7 @@ class _Slot:
         self.alone: dict[int, list[pa.RecordBatch]] = {}
         self.tally = BlockCounts([0] * job.streams)
         self.how = "nothing to do"
+        self.shedding: dict[str, Any] | None = None  # what the slot's session tells of it
 
     # -- rows come -------------------------------------------------------------------------------
 
@@ -238,6 +239,7 @@ class _Slot:
             for first in range(0, found.num_rows, MOST_ROWS):
                 yield from found.slice(first, MOST_ROWS).combine_chunks().to_batches()
         self.tally.comparisons = warm.comparisons - before
+        self.shedding = warm.shedding
 
     def _old(self) -> list[pa.Table]:
         pieces = self.window.pieces()
@@ -259,6 +261,8 @@ class _Slot:
             "how": self.how,
             "worker": os.getpid(),
         }
+        if self.shedding is not None:
+            load["shedding"] = self.shedding
         text = json.dumps(load).encode()
         self.job.log.put(f"{self.manifest.folder}/{self.slot}-{self.stage}.load", [text])
         log.info(

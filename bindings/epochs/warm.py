@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Entry, Manifest
 from windjoin.epochs.routing import Routes
+from windjoin.epochs.shedding import told_of
 from windjoin.epochs.window import Window
 from windjoin.session import Session, SessionOptions
 
@@ -40,7 +42,8 @@ _kept: OrderedDict[tuple[str, str, int], Kept] = OrderedDict()  # least recently
 def serves(job: Job, manifest: Manifest) -> bool:
     """Whether sessions can do the work of a slot."""
     query = job.plan.query
-    return job.warm_bytes > 0 and not query.exclude_self and not manifest.own.units.once
+    asked = job.warm_bytes > 0 or job.shed is not None
+    return asked and not query.exclude_self and not manifest.own.units.once
 
 
 class Warm:
@@ -68,6 +71,11 @@ class Warm:
         """Of the session so far."""
         return int(self.kept.session.metrics["comparisons"])
 
+    @property
+    def shedding(self) -> dict[str, Any] | None:
+        """What the session tells of its shedding; None if it does not shed."""
+        return None if self.job.shed is None else told_of(self.kept.session.metrics)
+
     def results(self, new: Sequence[pa.Table]) -> Iterator[pa.Table]:
         """What the rows of the epoch complete; then the session is kept."""
         yield from self._push(self.kept.session, new)
@@ -90,6 +98,8 @@ class Warm:
         if known and not kept.routes.same(self.manifest.own, min(known), max(known)):
             return None
         missed = [entry for entry in entries if entry.epoch > kept.epoch]
+        if missed and self.job.shed is not None:
+            return None  # what was shed elsewhere is not shed here again
         if any(entry.since >= 0 for entry in missed) or any(map(self.window.moved, missed)):
             return None
         if WORTH * sum(e.rows for e in missed) > sum(e.rows for e in entries):
@@ -108,7 +118,7 @@ class Warm:
 
     def _rebuilt(self) -> Kept:
         plan = self.job.plan
-        session = Session(plan.query, plan.schemas, SessionOptions())
+        session = _session(self.job)
         live, payloads = session._live, session._payloads
         assert live is not None
         for clock in live.clocks:
@@ -137,6 +147,15 @@ class Warm:
                 assert isinstance(found, pa.Table)
                 if found.num_rows:
                     yield found
+
+
+def _session(job: Job) -> Session:
+    plan = job.plan
+    if job.shed is None:
+        return Session(plan.query, plan.schemas, SessionOptions())
+    from windjoin.shedding_session import SheddingSession
+
+    return SheddingSession(plan.query, plan.schemas, SessionOptions(), job.shed)
 
 
 def expire() -> None:

@@ -22,6 +22,7 @@ from windjoin.epochs.running import of_query
 from windjoin.epochs.storage import local_path
 from windjoin.errors import QueryError
 from windjoin.query import Query
+from windjoin.shedding import Shedding
 from windjoin.spark.frames import SEGMENT_TYPE
 from windjoin.spark.history import as_page
 from windjoin.spark.meter import is_classic
@@ -58,6 +59,7 @@ def start(
     rejected: str | None = None,
     adaptive: bool = True,
     name: str | None = None,
+    shed: Shedding | None = None,
 ) -> Run:
     """Join streaming DataFrames into a sink, epoch by epoch, until it is stopped.
 
@@ -75,7 +77,7 @@ def start(
     _check_sink(sink, where)
     planned = planned_stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, segment=segment,
-        idle=idle, rejected=rejected, log=os.path.join(local_path(checkpoint), FOLDER),
+        idle=idle, rejected=rejected, shed=shed, log=os.path.join(local_path(checkpoint), FOLDER),
     )  # fmt: skip
     if not is_classic(planned.spark):
         raise QueryError(

@@ -20,6 +20,7 @@ from windjoin.epochs.planning import job_of
 from windjoin.epochs.static import with_static
 from windjoin.epochs.storage import local_path
 from windjoin.query import Query
+from windjoin.shedding import Shedding
 from windjoin.spark import bootstrap as bootstrap_module
 from windjoin.spark.bootstrap import bootstrap
 from windjoin.spark.frames import SEGMENT_TYPE, arrow_schemas, checked, result_type
@@ -59,6 +60,7 @@ def stream(
     segment: Any = None,
     idle: Any = None,
     rejected: str | None = None,
+    shed: Shedding | None = None,
 ) -> Any:
     """Join streaming DataFrames; the result is a streaming DataFrame, for any sink and trigger.
 
@@ -74,6 +76,8 @@ def stream(
     ``idle``: a stream that brings nothing for that long, such as "30s", holds others back no more.
     ``rejected``: a folder for rows that are late or have no time, a Parquet file for each epoch and
     stream that has any.
+    ``shed``: a `windjoin.Shedding`: each slot sheds by its own load, and its budget is that of one
+    slot.  An epoch that is done again may then give other results, all of them true.
 
     Results leave with the epoch that brings their last member.  An epoch that is done again, by
     another attempt, executor or driver, gives the same results; a sink that can tell
@@ -81,7 +85,7 @@ def stream(
     """
     planned = planned_stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, log=log,
-        segment=segment, idle=idle, rejected=rejected,
+        segment=segment, idle=idle, rejected=rejected, shed=shed,
     )  # fmt: skip
     remember(query, planned)
     return probed(planned, packed(planned), planned.job.slots)
