@@ -21,6 +21,10 @@ SPEED = ["-O1", "-g"] if DEBUG else ["-O3", "-g0", "-fno-math-errno"]
 # with sanitizers and -O1, GCC 12 makes wrong code of masks of AVX-512
 SANITIZED = [f"-fsanitize={SANITIZE}", "-O2", "-g"] if SANITIZE else []
 
+SHARED = "windjoin.pyx._shared"  # what Cython would compile into each of ours: views of memory
+# the largest first, so that no processor waits for another in the end
+SOURCES = sorted(Path("pyx").glob("*/*.pyx"), key=lambda path: (-path.stat().st_size, path))
+
 # headers are included by name, wherever they lie
 FOLDERS = sorted(path.parent for path in Path("pyx").glob("*/__init__.py"))
 HEADERS = {path.name: path for folder in FOLDERS for path in folder.glob("*.[hi]*")}
@@ -37,6 +41,8 @@ DIRECTIVES = {
 
 def headers(source: Path) -> set[str]:
     """Our own C headers that a source includes, directly or through another."""
+    if not source.exists():  # Cython has yet to write it
+        return set()
     included = set(re.findall(r'(?:include|from) "(\w+\.(?:h|inc))"', source.read_text()))
     for name in sorted(included):
         included |= headers(HEADERS[name])
@@ -80,10 +86,11 @@ class BuildPyWithoutSources(build_py):
 
 setup(
     ext_modules=cythonize(
-        [extension(source) for source in sorted(Path("pyx").glob("*/*.pyx"))],
+        [extension(Path("pyx/_shared.c")), *map(extension, SOURCES)],
         build_dir=f"{BUILD}/cython",
         compiler_directives=DIRECTIVES,
         include_path=[cimport_root()],
+        shared_utility_qualified_name=SHARED,
         nthreads=os.cpu_count() or 1,
     ),
     options={"build": {"build_base": BUILD, "parallel": os.cpu_count() or 1}},

@@ -1,10 +1,15 @@
-"""Hypothesis profiles, chosen by ``HYPOTHESIS_PROFILE``: ``default``, ``thorough``, ``first``."""
+"""Hypothesis profiles, chosen by ``HYPOTHESIS_PROFILE``: ``default``, ``thorough``, ``first``.
+
+With ``-n`` a file stays in one process, so that what it compiles or loads is made once; so do all
+files of a folder that shares a Spark session.
+"""
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -32,6 +37,28 @@ settings.register_profile(
     "first", settings.get_profile("default"), phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+SHARED = ("tests/spark", "tests/cluster")  # folders with one session for all
+
+
+def process_of(test: str) -> str:
+    """What runs in one process with a test: its file, or its folder."""
+    file = test.split("::", 1)[0]
+    return next((folder for folder in SHARED if file.startswith(f"{folder}/")), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """As ``--dist loadfile``, but for those folders; marks for that are lost on pytest 9.2."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class LoadProcess(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return process_of(nodeid)
+
+    return LoadProcess(config, log)
 
 
 @pytest.fixture

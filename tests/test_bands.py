@@ -3,11 +3,7 @@ stretches of time, cells and buckets are cut."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +12,6 @@ import windjoin as wj
 from numpy.typing import NDArray
 from windjoin.inputs import as_table
 from windjoin.kernels import band
-from windjoin.pyx.base import cpu
 
 Array = NDArray[Any]
 Columns = dict[str, Array]
@@ -148,17 +143,3 @@ def test_band_in_a_session_finds_what_all_combinations_have(values: str, size: i
         rows = pushed(a, b, 600, reach, size)
         assert len(set(rows)) == len(rows)
         assert set(rows) == expected(a, b, 600, reach)
-
-
-@pytest.mark.parametrize("isa", cpu.supported())
-def test_results_do_not_depend_on_the_instruction_set(isa: str) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
-    run = subprocess.run(
-        [*command, "-k", "all_combinations"],
-        cwd=Path(__file__).parents[1],
-        env={**os.environ, "WINDJOIN_ISA": isa},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr

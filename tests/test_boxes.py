@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +11,6 @@ import pyarrow as pa
 import pytest
 import windjoin as wj
 from numpy.typing import NDArray
-from windjoin.pyx.base import cpu
 
 Columns = dict[str, NDArray[Any]]
 Pairs = NDArray[np.bool_]
@@ -199,17 +194,3 @@ def test_state_is_given_back_as_windows_move() -> None:
                 session.push(name, batch)
             sizes.append(session.state_bytes)
         assert max(sizes[20:]) <= max(sizes[:20])
-
-
-@pytest.mark.parametrize("isa", cpu.supported())
-def test_results_do_not_depend_on_the_instruction_set(isa: str) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
-    run = subprocess.run(
-        [*command, "-k", "all_pairs or small_blocks"],
-        cwd=Path(__file__).parents[1],
-        env={**os.environ, "WINDJOIN_ISA": isa},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr

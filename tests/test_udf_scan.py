@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import windjoin as wj
-from windjoin.pyx.base import cpu
 
 SPAN = 4_000
 Tables = dict[str, dict[str, Any]]
@@ -138,17 +133,3 @@ def test_a_function_of_more_operands_than_fit_is_still_exact() -> None:
         (i, j) for i, p in enumerate(x) for j, q in enumerate(y) if sum_of_many(*[p, q] * 16, p)
     )
     assert found(query.indices(rows)) == owed
-
-
-@pytest.mark.parametrize("isa", cpu.supported())
-def test_results_do_not_depend_on_the_instruction_set(isa: str) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
-    run = subprocess.run(
-        [*command, "-k", "all_pairs or small_blocks"],
-        cwd=Path(__file__).parents[1],
-        env={**os.environ, "WINDJOIN_ISA": isa},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr

@@ -4,7 +4,6 @@ import pytest
 
 MARKS = [
     pytest.mark.cluster,
-    pytest.mark.xdist_group("cluster"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
