@@ -116,7 +116,7 @@ def plan(
     cpu: float = 1.0,
     batch_rows: int = 1024,
     sites: Mapping[str, Site] | None = None,
-    links: Mapping[tuple[str, str], float] | None = None,
+    links: Mapping[tuple[str, str], float | str] | None = None,
     weights: tuple[float, float] = (0.5, 0.5),
 ) -> Plan:
     """Plan a continuous query before there is a machine for it.
@@ -125,7 +125,8 @@ def plan(
     integers).  ``statistics``: tables, or samples of them, from which types and selectivities are
     learned; without, they are assumed.  ``cpu``: how much of a core there is.  ``batch_rows``: rows
     of a push.  ``sites``: where the query may run, by name (see `Site`); ``links``: lengths of
-    direct links between sites, all 1 if left out; ``weights`` of load and of bandwidth.
+    direct links between sites, or their bandwidths as texts, all alike if left out; ``weights`` of
+    load and of bandwidth.
 
     >>> import windjoin as wj
     >>> a, b, c = (wj.stream(name, time="t", window="10s") for name in "abc")

@@ -23,6 +23,7 @@ from windjoin.plan_trees import tree_plan
 from windjoin.plan_work import widths_of
 from windjoin.planner import Plan
 from windjoin.query import Query
+from windjoin.sizes import lengths_of
 from windjoin.unit_costs import unit_costs
 
 MOST_ALTERNATIVES = 200
@@ -68,7 +69,7 @@ def planned(
     cpu: float,
     batch_rows: int,
     sites: Mapping[str, Site] | None,
-    links: Mapping[tuple[str, str], float] | None,
+    links: Mapping[tuple[str, str], float | str] | None,
     weights: tuple[float, float],
 ) -> Plan:
     """The plan of a query, as `windjoin.plan` is asked for it."""
@@ -79,7 +80,7 @@ def planned(
     fragments = (
         whole(query, model, alternatives[0], assumed)
         if sites is None
-        else divided(query, model, alternatives[0], sites, links, weights, assumed)
+        else divided(query, model, alternatives[0], sites, lengths_of(links), weights, assumed)
     )
     return Plan(
         query, rates, alternatives, fragments, assumed, cpu, learned.bound.schemas,

@@ -188,6 +188,8 @@ def test_what_cannot_be_divided_is_refused() -> None:
         ({"weights": (0.5, 0.6)}, "give two of 0 or more, of load and of bandwidth"),
         ({"links": {("east", "north"): 1.0}}, "links name the site 'north'"),
         ({"links": {("east", "west"): 0}}, "a length must be above 0"),
+        ({"links": {("east", "west"): "0Mbit"}}, "nothing goes over the link \\('east', 'west'\\)"),
+        ({"links": {("east", "west"): None}}, "is None; give the length of every link"),
         ({"rates": {"a": 1, "b": 1}}, "stream 'c' has none; say how many rows a second it has"),
         ({"rates": {"a": 1, "b": 1, "c": -1}}, "-1 of stream 'c' is not a rate"),
         ({"rates": {"a": 1, "b": 1, "d": 1}}, "'d' is no stream of the query"),

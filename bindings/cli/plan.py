@@ -80,7 +80,7 @@ def _rates_of(described: QueryFile, tables: dict[str, Any]) -> dict[str, float]:
     return rates
 
 
-def _sites(path: Path) -> tuple[dict[str, Site], dict[tuple[str, str], float] | None, Any]:
+def _sites(path: Path) -> tuple[dict[str, Site], dict[tuple[str, str], Any] | None, Any]:
     """``[sites.NAME]`` with load, bandwidth and streams; ``links`` and ``weights`` at the top."""
     try:
         data = tomllib.loads(path.read_text())
@@ -90,7 +90,7 @@ def _sites(path: Path) -> tuple[dict[str, Site], dict[tuple[str, str], float] | 
         raise QueryError(f"{path}: is not TOML: {error}") from error
     try:
         sites = {name: Site(**one) for name, one in data["sites"].items()}
-        links = {(one, other): float(length) for one, other, length in data.get("links", [])}
+        links = {(one, other): length for one, other, length in data.get("links", [])}
         weights = tuple(data.get("weights", (0.5, 0.5)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise QueryError(
