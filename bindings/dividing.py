@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from windjoin.contracting import contracted, kept_together
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.sites import Cut, Flowing, SiteState, assign, merged
 from windjoin.errors import QueryError, hint
@@ -40,14 +41,12 @@ def divided(
     """The query in as few fragments as its joins have sites: algorithm 1 over its best tree."""
     states = _states(query, sites)
     _, tree = best_tree(model)
-    cuts, members = _cuts(query, model, tree)
+    cuts, members = contracted(*_cuts(query, model, tree), kept_together(query))
     try:
         placed = assign(cuts, states, links, weights)
     except RoutingError as error:
         raise QueryError(f"sites: {error}") from error
     groups = merged(cuts, placed)
-    if len(groups) > 1:
-        _check_divisible(query)
     of_cut = {number: at for at, group in enumerate(groups) for number in group}
     fragments = []
     for at, group in enumerate(groups):
@@ -95,14 +94,6 @@ def _states(query: Query, sites: Mapping[str, Site]) -> list[SiteState]:
                 )
         states.append(SiteState(name, site.load, site.bandwidth, frozenset(site.streams)))
     return states
-
-
-def _check_divisible(query: Query) -> None:
-    if query.exclude_self:
-        raise QueryError(
-            "sites: exclude_self= tells rows apart by their numbers, which do not travel; compare"
-            ' a column that tells them apart instead, such as a["id"] < b["id"]'
-        )
 
 
 def _cuts(query: Query, model: Model, tree: Tree) -> tuple[list[Cut], list[frozenset[int]]]:

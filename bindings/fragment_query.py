@@ -82,13 +82,21 @@ class _Builder:
         conditions = [self._here(c) for c in self.query.on if self._is_new(c)]
         conditions += list(self._windows())
         streams = [self.streams[min(one.members)] for one in self.inputs]
+        names = self.query.names
         return join(
             *streams,
             on=conditions,
             select=list(self._results() if last else self._partial()),
             closed=self.query.closed,
             cross=True,
+            exclude_self=[
+                (names[a], names[b]) for a, b in self.query.exclude_self if self._here_alone(a, b)
+            ],
         )
+
+    def _here_alone(self, *members: int) -> bool:
+        """Whether streams are read as they are: the numbers of their rows are known."""
+        return all(Leaf(member) in self.inputs for member in members)
 
     # -- streams --------------------------------------------------------------------------
 

@@ -59,7 +59,7 @@ def with_seen(
     ]
     shares = dict(found.selectivity)
     for predicate in predicates:
-        condition = _condition_of(query, predicate)
+        condition = _condition_of(query, predicate, predicates)
         if condition is not None:
             numbers = sorted(predicate.streams_read)
             share = _share(query, (condition,), numbers, samples)
@@ -73,11 +73,19 @@ def with_seen(
     return replace(found, selectivity=shares, joint=joint)
 
 
-def _condition_of(query: Query, predicate: Predicate) -> Expression | None:
-    """The condition that a predicate of a costly kind was made of."""
+def _condition_of(
+    query: Query, predicate: Predicate, predicates: Sequence[Predicate]
+) -> Expression | None:
+    """The condition that a predicate of a costly kind, and no other, was made of."""
     if not isinstance(predicate, (Similarity, Function, Opaque)):
         return None
-    return next((one for one in query.on if repr(one) == predicate.text), None)
+    alike = [one for one in predicates if one.text == predicate.text]
+    names = {query.names[stream] for stream in predicate.streams_read}
+    if len(alike) > 1:
+        return None
+    return next(
+        (one for one in query.on if repr(one) == predicate.text and set(one.streams) == names), None
+    )
 
 
 def _share(

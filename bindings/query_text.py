@@ -37,6 +37,14 @@ def query_text(query: Query, paths: Mapping[str, str], output: str | None = None
     return "\n".join(_lines(query, paths, output))
 
 
+def _tied(query: Query) -> bool:
+    """Whether conditions connect all streams."""
+    tied = {query.names[0]}
+    for _ in query.names:
+        tied |= {name for one in query.on if tied & set(one.streams) for name in one.streams}
+    return len(tied) == len(query.names)
+
+
 def _lines(query: Query, paths: Mapping[str, str], output: str | None) -> Iterator[str]:
     yield f"on = {json.dumps([repr(condition) for condition in query.on])}"
     if query.select is not None:
@@ -46,8 +54,17 @@ def _lines(query: Query, paths: Mapping[str, str], output: str | None) -> Iterat
         yield f"nearest = {query.nearest}"
     if query.direction is not None:
         yield f"direction = {json.dumps(query.direction)}"
-    if not query.on and query.direction is None:
+    if query.direction is None and not _tied(query):
         yield "cross = true"
+    if query.exclude_self:
+        pairs = [[query.names[a], query.names[b]] for a, b in query.exclude_self]
+        yield f"exclude_self = {json.dumps(pairs)}"
+    if query.sides.how != "inner":
+        yield f"how = {json.dumps(query.sides.how)}"
+    else:
+        for option in ("keep", "exists", "missing"):
+            if chosen := getattr(query.sides, option):
+                yield f"{option} = {json.dumps([query.names[stream] for stream in chosen])}"
     if output is not None:
         yield f"output = {json.dumps(output)}"
     for stream in query.streams:

@@ -64,6 +64,30 @@ def test_any_cut_gives_what_the_query_gives(data: Any) -> None:
     assert_same_results(found, join(case.query, case.rows()))
 
 
+@given(st.data())
+def test_any_sites_give_what_the_query_gives(data: Any) -> None:
+    case = data.draw(cases(least=2, most=4))
+    query = api.build(case)
+    names = list(query.names)
+    amounts = st.sampled_from([0.0, 0.1, 1.0, 50.0])
+    at = {name: data.draw(st.sampled_from("xyz")) for name in names}
+    sites = {
+        site: wj.Site(
+            load=data.draw(st.sampled_from([0.0, 0.3, 1.0])),
+            bandwidth=data.draw(st.sampled_from([0, 500, "1MB"])),
+            streams=[name for name in names if at[name] == site],
+        )
+        for site in "xyz"
+    }
+    load = data.draw(st.sampled_from([0.0, 0.2, 1.0]))
+    rates = {name: data.draw(amounts) for name in names}
+    weights = (load, 1 - load)
+    tables = case.tables()
+    plan = wj.plan(query, rates=rates, statistics=tables, sites=sites, weights=weights)
+    found = api.table_rows(case.names, plan.run(tables))
+    assert_same_results(found, join(case.query, case.rows()))
+
+
 STREAMS = [wj.stream(name, time="t", window=w) for name, w in {"a": 5, "b": 3, "c": 4}.items()]
 
 
@@ -151,16 +175,13 @@ def test_times_of_any_type_cross_fragments() -> None:
     assert expected.num_rows > 10
 
 
-def test_what_cannot_be_divided_is_refused() -> None:
+def test_what_cannot_be_said_is_refused() -> None:
     a, b, c = STREAMS
-    query = wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]], exclude_self=True)
     sites = {
         "east": wj.Site(load=0.5, bandwidth=1000, streams=["a", "b"]),
         "west": wj.Site(load=0.1, bandwidth=1000, streams=["c"]),
     }
     rates = {"a": 5.0, "b": 5.0, "c": 40.0}
-    with pytest.raises(QueryError, match="exclude_self= tells rows apart by their numbers"):
-        wj.plan(query, rates=rates, sites=sites, weights=(0.15, 0.85))
     query = wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]])
     plan = wj.plan(query, rates=rates, sites=sites, weights=(0.15, 0.85))
     tables = {name: rows(seed) for seed, name in enumerate("abc")}
@@ -175,6 +196,42 @@ def test_what_cannot_be_divided_is_refused() -> None:
     whole = wj.plan(wj.join(a, b, on=a["k"] == b["k"]), rates={"a": 1, "b": 1}).fragments[0]
     with pytest.raises(QueryError, match="there is no path for stream 'b'"):
         whole.query_file({"a": "a.csv"}, "results.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({}, 2),
+        ({"exclude_self": [["a", "b"]]}, 2),
+        ({"exclude_self": [["a", "c"]]}, 1),  # numbers of rows do not travel
+        ({"keep": ["a"]}, 1),
+        ({"missing": ["c"]}, 1),
+        ({"how": "left"}, 1),
+    ],
+)
+def test_what_needs_to_be_in_one_place_is(
+    tmp_path: Path, options: dict[str, Any], count: int
+) -> None:
+    a, b, c = STREAMS
+    query = wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]], **options)
+    tables = {name: rows(1) for name in "abc"}
+    sites = {
+        "east": wj.Site(load=0.5, bandwidth=1000, streams=["a", "b"]),
+        "west": wj.Site(load=0.1, bandwidth=1000, streams=["c"]),
+    }
+    rates = {"a": 5.0, "b": 5.0, "c": 40.0}
+    plan = wj.plan(
+        query, rates=rates, statistics=tables, sites=sites, weights=(0.15, 0.85), cpu=1e-9
+    )
+    assert len(plan.fragments) == count
+    expected = Counter(map(str, query.run(tables).to_pylist()))
+    assert Counter(map(str, plan.run(tables).to_pylist())) == expected
+    paths = {name: f"{name}.parquet" for name in "abc"} | {"part1": "part1.arrow"}
+    for one in plan.fragments:
+        file = tmp_path / f"{one.name}.toml"
+        file.write_text(one.query_file(paths, "results.parquet"))
+        read = read_query_file(file).query
+        assert (read.exclude_self, read.sides) == (one.query.exclude_self, one.query.sides)
 
 
 @pytest.mark.parametrize(
