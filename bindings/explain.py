@@ -159,6 +159,8 @@ def as_text(data: Mapping[str, Any]) -> str:
         if data["replanned"]:
             times = "once" if data["replanned"] == 1 else f"{data['replanned']} times"
             lines.append(f"orders chosen anew {times} from the rows seen")
+        if "measured" in data:
+            lines += _measured(data["measured"])
         for order, kept_as in zip(data["orders"], data["kept_as"], strict=True):
             lines += _order_lines(order, kept_as)
     else:
@@ -183,6 +185,12 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 def _no_condition(data: Mapping[str, Any]) -> str:
     return "  nothing: " + ("time alone decides" if data["direction"] else "a cross product")
+
+
+def _measured(data: Mapping[str, Any]) -> list[str]:
+    from windjoin.planned import as_lines
+
+    return as_lines(data)
 
 
 def _what_comes_out(data: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ rates of the streams, the shares that conditions let pass, and what this engine'
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from windjoin.query import Query
 from windjoin.row_windows import refuse_row_windows
 
 if TYPE_CHECKING:
+    from windjoin.kernels.statistics import Statistics
     from windjoin.plan_batch import BatchPlan
     from windjoin.plan_model import Alternative
 
@@ -44,6 +45,8 @@ class Plan:
     cpu: float
     schemas: dict[str, pa.Schema]
     batch: BatchPlan  # how `Query.run` joins whole tables of these streams, and what that costs
+    seen: Statistics | None  # of samples
+    passing: tuple[float, ...]  # share of the rows of each stream that its filters let pass
 
     @property
     def best(self) -> Alternative:
@@ -69,6 +72,22 @@ class Plan:
     def latency(self) -> float:
         """CPU seconds that one row takes, on average."""
         return self.best.latency
+
+    def taking(self, alternative: Alternative) -> Plan:
+        """The same with another of its `alternatives` as the plan that `Query.open` follows.
+
+        >>> import windjoin as wj
+        >>> a, b, c = (wj.stream(name, time="t", window="10s") for name in "abc")
+        >>> q = wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]])
+        >>> found = wj.plan(q, rates={"a": 100, "b": 10, "c": 50})
+        >>> other = found.taking(found.alternatives[1])
+        >>> other.best == found.alternatives[1], other.cost >= found.cost
+        (True, True)
+        """
+        if alternative not in self.alternatives:
+            raise QueryError("taking(): give one of the alternatives of this plan")
+        others = (one for one in self.alternatives if one is not alternative)
+        return replace(self, alternatives=(alternative, *others))
 
     def run(self, tables: Mapping[str, Any]) -> pa.Table:
         """Run all fragments in this process, each on what the others send: the answer of the

@@ -13,7 +13,7 @@ from windjoin.errors import QueryError
 from windjoin.fragments import Site
 from windjoin.inputs import as_table
 from windjoin.kernels.batch import statistics_of
-from windjoin.kernels.enumeration import every_order
+from windjoin.kernels.enumeration import every_order, through_others
 from windjoin.kernels.order import Order
 from windjoin.kernels.statistics import Statistics
 from windjoin.plan_batch import batch_plan
@@ -30,6 +30,26 @@ MOST_ALTERNATIVES = 200
 FILTERED = 0.5  # of the rows that a filter on their stream is taken to let pass
 
 
+def at_rates(
+    bound: BoundQuery,
+    seen: Statistics | None,
+    rates: Mapping[str, float],
+    passing: Sequence[float],
+) -> Statistics:
+    """Statistics of live windows at these rates, in rows and ticks."""
+    ticks = 1.0 if bound.clock.step is None else float(1 / bound.clock.step)
+    per_tick = tuple(
+        rates[name] * share / ticks for name, share in zip(bound.query.names, passing, strict=True)
+    )
+    held = tuple(
+        max(round(rate * stream.window), 1)
+        for rate, stream in zip(per_tick, bound.spec.streams, strict=True)
+    )
+    if seen is None:
+        return Statistics(held, per_tick, {})
+    return replace(seen, rows=held, rates=per_tick)
+
+
 @dataclass(frozen=True)
 class Learned:
     """What is known of a query before it runs: from samples, or assumed."""
@@ -40,19 +60,8 @@ class Learned:
     passing: tuple[float, ...]
 
     def at(self, rates: Mapping[str, float]) -> Statistics:
-        """Statistics of live windows at these rates, in rows and ticks."""
-        ticks = 1.0 if self.bound.clock.step is None else float(1 / self.bound.clock.step)
-        per_tick = tuple(
-            rates[name] * share / ticks
-            for name, share in zip(self.bound.query.names, self.passing, strict=True)
-        )
-        held = tuple(
-            max(round(rate * stream.window), 1)
-            for rate, stream in zip(per_tick, self.bound.spec.streams, strict=True)
-        )
-        if self.seen is None:
-            return Statistics(held, per_tick, {})
-        return replace(self.seen, rows=held, rates=per_tick)
+        """Statistics of live windows at these rates."""
+        return at_rates(self.bound, self.seen, rates, self.passing)
 
     def model(self, rates: Mapping[str, float], cpu: float, batch_rows: int) -> Model:
         """What plans give and take at these rates."""
@@ -84,7 +93,7 @@ def planned(
     )
     return Plan(
         query, rates, alternatives, fragments, assumed, cpu, learned.bound.schemas,
-        batch_plan(model),
+        batch_plan(model), learned.seen, learned.passing,
     )  # fmt: skip
 
 
@@ -116,7 +125,8 @@ def _alternatives(model: Model) -> list[Alternative]:
     best = [choices[0] for choices in orders]
     plans: list[Sequence[Order]] = [best]
     for start, choices in enumerate(orders):
-        plans += [[*best[:start], other, *best[start + 1 :]] for other in choices[1:]]
+        others = [*choices[1:], *through_others(model.spec, model.statistics, choices[0])]
+        plans += [[*best[:start], other, *best[start + 1 :]] for other in others]
     found = [model.alternative(orders) for orders in plans]
     if len(streams) > 2:
         found.append(tree_plan(model))

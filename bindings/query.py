@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from windjoin.kernels.spec import I64
     from windjoin.late import OnLate
     from windjoin.memory import Adaptation, OnFull
+    from windjoin.planner import Plan
     from windjoin.progress import ProgressOption
     from windjoin.session import Session
     from windjoin.shedding import Shedding
@@ -207,6 +208,8 @@ class Query:
         on_full: OnFull = "spill",
         adaptation: Adaptation | None = None,
         shed: Shedding | None = None,
+        plan: Plan | None = None,
+        pin: bool = False,
     ) -> Session:
         """A continuous join: push rows as they come, get the results they complete.
 
@@ -231,6 +234,8 @@ class Query:
         ``adaptation``: with ``hosts=``, how these share what memory there is: "lazy", "active" or
         "none"; see `Memory`.
         ``shed``: a `Shedding` that says how much work there may be; what is more is left out.
+        ``plan``: a plan of `windjoin.plan` to begin with, its orders, indexes and hosts; they are
+        chosen anew when rows turn out to be other ones, but for ``pin=True``, which keeps to it.
         """
         from windjoin.session import Session, SessionOptions
 
@@ -251,7 +256,13 @@ class Query:
             spill=spill,
             on_full=on_full,
             adaptation=adaptation,
+            plan=plan,
+            pin=pin,
         )
+        if plan is not None or pin:
+            from windjoin.planned import with_plan
+
+            options = with_plan(self, options, shed)
         if shed is None:
             return Session(self, schemas, options)
         from windjoin.shedding_session import SheddingSession

@@ -38,6 +38,7 @@ from windjoin.outer import numbers, with_unmatched
 from windjoin.output import Fetch
 from windjoin.own_times import END
 from windjoin.payload import Payload, gatherer_of_all
+from windjoin.planned import measured, orders_of
 from windjoin.presence import Parts
 from windjoin.progress import ProgressOption, progress_bar
 from windjoin.push_many import Batch, by_time, check_tables, joined, stretches, whole_batches
@@ -95,6 +96,8 @@ class SessionOptions:
     spill: Any = None
     on_full: OnFull = "spill"
     adaptation: Adaptation | None = None
+    plan: Any = None
+    pin: bool = False
 
 
 class Session(SessionBase):
@@ -239,7 +242,9 @@ class Session(SessionBase):
             check_session(self.query, hosts is not None)
             return CountedJoin(spec, lateness, silence=silence)
         if hosts is None:
-            return LiveJoin(spec, lateness, silence=silence)
+            asked = self._options
+            orders = None if asked.plan is None else orders_of(asked.plan, bound, spec)
+            return LiveJoin(spec, lateness, silence=silence, orders=orders, pinned=asked.pin)
         if self._asked_memory is not None:
             hosts = with_groups(hosts, spec, self._asked_memory, asked=self._options.adaptation)
         ordered = self._options.ordered
@@ -895,6 +900,8 @@ class Session(SessionBase):
             data["memory"] = None if self._memory is None else self._memory.explained()
             data["order"] = data["orders"][0] if data["orders"] else None
             data["replanned"] = live.replanned
+            if isinstance(live, LiveJoin) and self._bound is not None and self._parts is None:
+                data["measured"] = measured(live, self._bound, self.sequence, self._options.plan)
         for number, stream in enumerate(data["streams"]):
             idle = self._idle[number]
             stream["idle"] = None if idle is None else str(idle)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from windjoin.kernels.order import Order, Step, hops_from
+from windjoin.kernels.access import kinds
+from windjoin.kernels.order import Order, Step, hops_from, order_through
 from windjoin.kernels.spec import JoinSpec
 from windjoin.kernels.statistics import Statistics
 
@@ -63,3 +64,16 @@ def _ties(step: Step) -> bool:
 def _step(spec: JoinSpec, statistics: Statistics, order: Order, target: int) -> Step:
     partials = order.steps[-1].results if order.steps else None
     return hops_from(spec, statistics, order.streams, (target,), partials).steps[0]
+
+
+def through_others(spec: JoinSpec, statistics: Statistics, order: Order) -> Iterator[Order]:
+    """An order with each hop in turn through each other kind of index that can serve it."""
+    hops: list[tuple[int, str | None]] = [(s.stream, s.access.name) for s in order.steps]
+    for number, step in enumerate(order.steps):
+        for kind in kinds():
+            if kind.name == step.access.name:
+                continue
+            changed = [*hops[:number], (step.stream, kind.name), *hops[number + 1 :]]
+            found = order_through(spec, statistics, order.start, changed)
+            if found.steps[number].access.name == kind.name:
+                yield found

@@ -10,9 +10,9 @@ import numpy as np
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.intake import COMPACT_AT, Intake, LateSplit, Silencing
 from windjoin.kernels.nearest import PendingNearest, candidates, of_doubles
-from windjoin.kernels.order import Order, best_order
+from windjoin.kernels.order import INSERT_COST, Order, best_order, order_through
 from windjoin.kernels.outer import Outer
-from windjoin.kernels.replanning import FIRST_LOOK, LEAST_ROWS, better_orders, next_look, seen
+from windjoin.kernels.replanning import LEAST_ROWS, Replanner, better_orders, seen
 from windjoin.kernels.spec import I64, ArrayColumn, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.pyx.base.output import Runner
@@ -30,7 +30,10 @@ class LiveJoin(Intake):
         lateness: int = 0,
         statistics: Statistics | None = None,
         silence: Silencing | None = None,
+        orders: list[Order] | None = None,
+        pinned: bool = False,
     ) -> None:
+        """``orders``: to begin with, and to stay with if they are ``pinned``."""
         super().__init__(spec, lateness, silence)
         self.joiners: list[StreamJoiner] = []  # one for each stream
         self.orders: list[Order] = []
@@ -39,14 +42,16 @@ class LiveJoin(Intake):
         self._found = 0  # by joiners that are gone
         self._given = 0  # results that waited for better partners
         self._done = [(0, 0)] * len(spec.streams)  # by pipelines that are gone, as in `done_by`
-        self._looked_at, self._look_at = 0, FIRST_LOOK  # rows that had come, and are to come
+        self.replanner = Replanner(pinned=pinned)
         self._waiting: PendingNearest | None = None
         if spec.nearest is not None:
             self._waiting = PendingNearest(spec.nearest, self._scores.of(self._none()))
         if spec.kept is not None:
             self.outer = Outer(spec.kept, self.windows)
-        statistics = statistics or unseen(spec)
-        self._follow([best_order(spec, statistics, s) for s in range(len(spec.streams))])
+        if orders is None:
+            statistics = statistics or unseen(spec)
+            orders = [best_order(spec, statistics, s) for s in range(len(spec.streams))]
+        self._follow(orders)
 
     def _follow(self, orders: list[Order]) -> None:
         """Keep the indexes that orders ask for, no others, and their pipelines."""
@@ -98,13 +103,21 @@ class LiveJoin(Intake):
     def _measure_again(self) -> None:
         """Choose orders and indexes anew if what the windows hold makes others much cheaper."""
         rows = sum(counts.rows_in for counts in self.counts)
-        if rows < self._look_at and not (rows > self._looked_at + FIRST_LOOK and self._misfits()):
+        if not self.replanner.due(rows, self._misfits):
             return
-        self._looked_at, self._look_at = rows, next_look(rows)
-        better = better_orders(self.spec, seen(self.spec, self.windows), self.orders)
+        statistics = seen(self.spec, self.windows)
+        better = self.replanner.better(self.spec, statistics, self.orders, self._to_build, rows)
         if better is not None:
             self._follow(better)
             self.replanned += 1
+
+    def _to_build(self, order: Order) -> float:
+        """Nanoseconds that the indexes take which an order asks and nobody has yet."""
+        return sum(
+            INSERT_COST * len(self.windows[step.stream])
+            for step in order.steps
+            if step.access.identity not in self.windows[step.stream].indexes
+        )
 
     def _misfits(self) -> bool:
         """Whether rows have become other than those an index was chosen for."""
@@ -188,9 +201,8 @@ class LiveJoin(Intake):
         for window in self.windows:
             window.keep(())
         better = better_orders(self.spec, seen(self.spec, self.windows), self.orders)
-        self._follow(better or self.orders)
-        self._looked_at = sum(counts.rows_in for counts in self.counts)
-        self._look_at = next_look(self._looked_at)
+        self._follow(self.orders if better is None or self.replanner.pinned else better)
+        self.replanner.looked(sum(counts.rows_in for counts in self.counts))
         return self._scored(self._none())
 
     def retain(self, rows: Sequence[I64]) -> None:
@@ -327,6 +339,12 @@ class LiveJoin(Intake):
         statistics = seen(self.spec, self.windows)
         if min(statistics.rows) < LEAST_ROWS:
             statistics = unseen(self.spec)
+        if self.replanner.pinned:
+            ways = [[(step.stream, step.access.name) for step in one.steps] for one in self.orders]
+            self._follow(
+                [order_through(self.spec, statistics, s, way) for s, way in enumerate(ways)]
+            )
+            return
         self._follow([best_order(self.spec, statistics, s) for s in range(len(streams))])
 
     def _renew(self) -> None:

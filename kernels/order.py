@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from windjoin.kernels.access import Access, Situation, kinds
@@ -106,6 +106,20 @@ def hops_from(
     return Order(bound[0], tuple(taken), sum(s.cost for s in taken))
 
 
+def order_through(
+    spec: JoinSpec, statistics: Statistics, start: int, hops: Sequence[tuple[int, str | None]]
+) -> Order:
+    """An order by its hops: streams, and names of indexes that serve them (None: the cheapest)."""
+    search = _Search(spec, statistics)
+    bound: tuple[int, ...] = (start,)
+    partials = float(max(statistics.rows[start], 1))
+    taken: list[Step] = []
+    for target, name in hops:
+        taken.append(search._step(bound, target, partials, named=name))
+        bound, partials = (*bound, target), taken[-1].results
+    return Order(start, tuple(taken), sum(step.cost for step in taken))
+
+
 def cost_of(spec: JoinSpec, statistics: Statistics, order: Order) -> float:
     """Nanoseconds that the hops of an order, through its own indexes, are expected to take."""
     search = _Search(spec, statistics)
@@ -196,9 +210,15 @@ class _Search:
         return KeyClasses(self._known[streams])
 
     def _step(
-        self, bound: tuple[int, ...], target: int, partials: float, only: Hashable = None
+        self,
+        bound: tuple[int, ...],
+        target: int,
+        partials: float,
+        only: Hashable = None,
+        named: str | None = None,
     ) -> Step:
-        """The cheapest hop to a target; ``only``: the identity of the access to take."""
+        """The cheapest hop to a target; ``only``: the identity of the access to take, ``named``:
+        what kind of index it is."""
         predicates = self._decidable(bound, target)
         equalities = self._equalities(bound, target)
         rows = self._window_rows(bound, target)
@@ -207,7 +227,8 @@ class _Search:
         )
         offered = [access for kind in kinds() for access in kind.options(situation)]
         choices = []
-        for access in [a for a in offered if only in (None, a.identity)] or offered:
+        wanted = [a for a in offered if only in (None, a.identity) and named in (None, a.name)]
+        for access in wanted or offered:
             left = self._filters(access, situation)
             cost = access.cost + sum(p.filter_cost * access.candidates for p in left[0])
             choices.append((cost, access, left))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
-from windjoin.kernels import items, live, replanning
+from windjoin.kernels import items, replanning
 from windjoin.kernels.sets import Sets
 
 from tests.both_ways import differs_in_nothing
@@ -24,7 +24,7 @@ def item_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sets, "options", classmethod(lambda *_: iter(())))
     monkeypatch.setattr(items, "PER_ENTRY", 0.0)
     monkeypatch.setattr(items, "PER_COMPARISON", 0.0)
-    monkeypatch.setattr(live, "FIRST_LOOK", 30)
+    monkeypatch.setattr(replanning, "FIRST_LOOK", 30)
     monkeypatch.setattr(replanning, "LEAST_ROWS", 4)
 
 
@@ -142,7 +142,7 @@ def test_a_session_takes_the_hash_index_and_leaves_it_when_larger_sets_come() ->
 
 
 def test_the_short_way_of_one_item_differs_in_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "FIRST_LOOK", 200)
+    monkeypatch.setattr(replanning, "FIRST_LOOK", 200)
     random = np.random.default_rng(5)
     come = []
     for start in range(0, 4000, 50):

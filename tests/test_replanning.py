@@ -101,10 +101,12 @@ def test_every_push_returns_what_it_must_while_indexes_change(
     monkeypatch: pytest.MonkeyPatch, session_case: SessionCase
 ) -> None:
     live, replanning = (import_module(f"windjoin.kernels.{n}") for n in ("live", "replanning"))
-    monkeypatch.setattr(live, "FIRST_LOOK", 1)
-    monkeypatch.setattr(live, "next_look", lambda rows: rows + 1)
+    monkeypatch.setattr(replanning, "FIRST_LOOK", 1)
+    monkeypatch.setattr(replanning, "next_look", lambda rows: rows + 1)
     monkeypatch.setattr(live, "seen", Fickle())
     monkeypatch.setattr(replanning, "WORTHWHILE", float("inf"))
+    monkeypatch.setattr(replanning, "DOUBT", 1.0)
+    monkeypatch.setattr(replanning, "SURE", -float("inf"))
     outcome = replay(session_case.case.query, session_case.events(), session_case.lateness)
     results, rejected, rest = run_session(session_case, open_session(session_case))
     for number, (got, owed) in enumerate(zip(results, outcome.results, strict=True)):
