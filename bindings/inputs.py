@@ -7,12 +7,13 @@ copying; files are read by what their suffix says.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from windjoin.datasets import is_dataset, is_lazy, scan_of
 from windjoin.errors import InputError, WindjoinError
 from windjoin.layout import gatherable
 from windjoin.row_dicts import are_rows, is_row, rows_as_table
@@ -23,9 +24,9 @@ def as_table(source: Any, stream: str, schema: pa.Schema | None = None) -> pa.Ta
 
     Takes pyarrow tables, batches, lists of batches and readers; anything with
     ``__arrow_c_stream__``; dictionaries of columns (a matrix of NumPy holds a vector in each row);
-    a row as a dictionary of scalars, and lists of them; paths to Parquet, Arrow, Feather, CSV and
-    JSON-lines files, or to a folder of Parquet files.  A named pandas index becomes a column;
-    string views (polars) become large strings.
+    a row as a dictionary of scalars, and lists of them; paths, patterns and URIs of Parquet, Arrow,
+    Feather, CSV and JSON-lines files or folders; datasets of pyarrow, lazy frames of polars.  A
+    named pandas index becomes a column; string views (polars) become large strings.
 
     >>> as_table({"t": [1, 2], "k": ["x", "y"]}, "calls").num_rows
     2
@@ -52,8 +53,8 @@ def _converted(source: Any, stream: str, schema: pa.Schema | None) -> pa.Table:
         return pa.Table.from_batches([source])
     if isinstance(source, pa.RecordBatchReader):
         return source.read_all()
-    if isinstance(source, (str, Path)):
-        return _read(Path(source), stream)
+    if isinstance(source, (str, Path)) or is_lazy(source) or is_dataset(source):
+        return _read(source, stream)
     if isinstance(source, Mapping) and is_row(source):
         return rows_as_table([source], stream, schema)
     if are_rows(source):
@@ -69,8 +70,7 @@ def _converted(source: Any, stream: str, schema: pa.Schema | None) -> pa.Table:
         return pa.RecordBatchReader.from_stream(source).read_all()
     if hasattr(source, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(source)])
-    lazy = "; call .collect() on it first" if hasattr(source, "collect") else ""
-    raise InputError(f"stream {stream!r}: {type(source).__name__} is not a table{lazy or _TABLES}")
+    raise InputError(f"stream {stream!r}: {type(source).__name__} is not a table{_TABLES}")
 
 
 def _column(values: Any) -> Any:
@@ -104,58 +104,10 @@ def _from_pandas(frame: Any) -> pa.Table:
     return pa.Table.from_pandas(frame, preserve_index=named).replace_schema_metadata(None)
 
 
-def _read(path: Path, stream: str) -> pa.Table:
-    if not path.exists():
-        raise InputError(f"stream {stream!r}: there is no file {str(path)!r}")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".bz2", ".zst", ".lz4"):
-        suffixes.pop()
-    reader = _read_parquet if path.is_dir() else _READERS.get(suffixes[-1] if suffixes else "")
-    if reader is None:
-        raise InputError(
-            f"stream {stream!r}: {str(path)!r} has no suffix that says what it holds;"
-            f" known are {', '.join(_READERS)}"
-        )
-    return reader(path)
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    from pyarrow import parquet
-
-    return parquet.read_table(path)
-
-
-def _read_arrow(path: Path) -> pa.Table:
-    """An Arrow file or an Arrow stream: the first bytes tell, not the suffix."""
-    with pa.memory_map(str(path)) as source:
-        magic = source.read(6)
-        source.seek(0)
-        if magic == b"ARROW1":
-            return pa.ipc.open_file(source).read_all()
-        return pa.ipc.open_stream(source).read_all()
-
-
-def _read_csv(path: Path) -> pa.Table:
-    from pyarrow import csv
-
-    return csv.read_csv(path)
-
-
-def _read_json(path: Path) -> pa.Table:
-    from pyarrow import json
-
-    return json.read_json(path)
-
-
-_READERS: dict[str, Callable[[Path], pa.Table]] = {
-    ".parquet": _read_parquet,
-    ".pq": _read_parquet,
-    ".arrow": _read_arrow,
-    ".arrows": _read_arrow,
-    ".ipc": _read_arrow,
-    ".feather": _read_arrow,
-    ".csv": _read_csv,
-    ".json": _read_json,
-    ".jsonl": _read_json,
-    ".ndjson": _read_json,
-}
+def _read(source: Any, stream: str) -> pa.Table:
+    scan = scan_of(source, stream)
+    if scan is None:
+        with pa.memory_map(str(source)) as file:  # a stream of Arrow
+            return pa.ipc.open_stream(file).read_all()
+    batches = list(scan.batches(scan.schema.names))
+    return pa.concat_tables(batches) if batches else scan.schema.empty_table()

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable, Mapping
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from windjoin.errors import InputError, QueryError, quoted
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Sources = Mapping[str, Iterable[Any]]
 AsyncSources = Mapping[str, AsyncIterable[Any]]
+Made = TypeVar("Made")
 END = object()  # instead of a batch
 AHEAD = 0.002  # seconds: a source that gives batches more slowly is joined as they come
 
@@ -179,10 +180,10 @@ class _Desk:
         self._lock = Lock()
         self._busy = self._leaving = False
 
-    def take(self, call: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+    def take(self, call: Callable[..., Made], *arguments: Any) -> Callable[[], Made]:
         """Something that makes a call which works on the session, to be called once."""
 
-        def work() -> Any:
+        def work() -> Made:
             try:
                 return call(*arguments)
             finally:
@@ -221,7 +222,7 @@ class AsyncIteration(_Joining):
     ) -> None:
         super().__init__(session)
         self._desk = _Desk(session)
-        self._working: Future[Any] | None = None
+        self._working: Future[Results | None] | None = None
         self._promised: list[tuple[str, Any]] = []
         self._batch_rows = batch_rows
         self._reading: dict[Task[Any], str] = {}
@@ -237,6 +238,7 @@ class AsyncIteration(_Joining):
 
         try:
             while self._working is not None or not self._desk.left:
+                results: Results | None
                 if self._working is not None:
                     results = await self._done()
                 elif self._at_end:
@@ -261,7 +263,7 @@ class AsyncIteration(_Joining):
         else:
             self._promised.append((stream, time))
 
-    async def _work(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    async def _work(self, call: Callable[..., Results | None], *arguments: Any) -> Results | None:
         """What a call gives, in a thread."""
         import asyncio
 
@@ -272,7 +274,7 @@ class AsyncIteration(_Joining):
         self._working = loop.run_in_executor(None, self._desk.take(call, *arguments))
         return await self._done()
 
-    async def _done(self) -> Any:
+    async def _done(self) -> Results | None:
         """What the call under way gives; to be waited for again if the wait is cancelled."""
         import asyncio
 

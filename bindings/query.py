@@ -94,7 +94,8 @@ class Query:
         """Join whole tables in this process.
 
         ``tables``: for each stream anything with ``__arrow_c_stream__`` (pyarrow, polars, pandas,
-        DuckDB), a dictionary of columns, or the path of a Parquet, Arrow, CSV or JSON-lines file.
+        DuckDB), a dictionary of columns, or files: a path, a folder, a pattern, a URI, a dataset, a
+        lazy frame.
         ``threads``: None takes what pays.
         ``hosts``: so many hosts in this process, each a thread with a part of the rows, do what
         ``strategy`` says: "auto", "atr", "ctr", "psp", "groups" or "single"; to compare with, also
@@ -105,8 +106,8 @@ class Query:
         ``progress``: a bar, or a function of (done, in all).
         ``ordered``: results by their time, then by their members (time, row) stream by stream.
         ``memory``, ``spill``: join in stretches of time, read as they are needed, within so much
-        memory; see `open`.  ``output``: a Parquet file that results are written to as they come;
-        its path is then what comes back.
+        memory; see `open`.  ``output``: a Parquet, Arrow, CSV or JSON-lines file that results are
+        written to as they come, or "-", standard output; its path is then what comes back.
 
         >>> import windjoin as wj
         >>> calls = wj.stream("calls", time="t", window=10)
@@ -141,8 +142,9 @@ class Query:
     ) -> Iterator[pa.RecordBatch]:
         """Join tables larger than memory: record batches of results, as they are found.
 
-        ``tables``: as in `run`.  Parquet files are read row group by row group as the streams come
-        on; row groups may overlap in time and rows within them be in any order.
+        ``tables``: as in `run`.  They are read as the streams come on, the columns and row groups
+        that are needed.  Row groups of Parquet may overlap in time and rows within them be in any
+        order; other files are in order of time, or sorted within ``memory``.
         ``memory``, ``spill``: as in `open`; without, the windows are what is held.
 
         >>> import windjoin as wj

@@ -12,7 +12,6 @@ import pyarrow as pa
 from windjoin.binding import BoundQuery, Prepared
 from windjoin.clustered import asked_hosts, join_on_hosts
 from windjoin.errors import QueryError
-from windjoin.inputs import as_table
 from windjoin.kernel_errors import as_own_errors
 from windjoin.kernels import batch
 from windjoin.kernels.outer import Left, Lonely
@@ -27,6 +26,7 @@ from windjoin.progress import ProgressOption, progress_bar
 from windjoin.pyx.base.column import in_order
 from windjoin.pyx.base.pieces import sorting, sorting_by, taken
 from windjoin.query import Query
+from windjoin.reading import read_tables
 
 ROWS_PER_THREAD = 1 << 16  # fewer are not worth a thread
 
@@ -137,13 +137,7 @@ def _read(query: Query, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
             f"tables is a {type(tables).__name__}; give a dictionary with a table for each stream:"
             f" {', '.join(query.names)}"
         )
-    # The same object read twice would be two tables: a self-join reads its table once.
-    seen: dict[int, pa.Table] = {}
-    read = {}
-    for name, source in tables.items():
-        if id(source) not in seen:
-            seen[id(source)] = as_table(source, name)
-        read[name] = seen[id(source)]
+    read = read_tables(query, tables)
     return {name: read[name] for name in (*query.names, *read) if name in read}
 
 

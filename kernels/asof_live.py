@@ -6,6 +6,8 @@ come.  So a row is joined once, with what is there then.
 
 from __future__ import annotations
 
+from typing import Any
+
 from windjoin.kernels.asof import live_order, nearest_in_time
 from windjoin.kernels.final import FOREVER, FinalJoin, Pending
 from windjoin.kernels.hops import pipeline
@@ -66,7 +68,7 @@ class AsofJoin(FinalJoin):
         if least != LONG_AGO:
             self._stores[1].expire(max(least - self.spec.streams[1].window, LONG_AGO))
 
-    def loaded(self, given_before: int) -> None:
+    def loaded(self, given_before: int) -> list[Any]:
         """Index all rows of the second stream; let those wait that have not been joined."""
         self._before = given_before
         self._pending = Pending()
@@ -74,6 +76,7 @@ class AsofJoin(FinalJoin):
         self._done = self.done_by(0)
         self.windows[1].keep(())
         self._follow()
+        return self._scored(self._none())
 
     def resume(self, results: int, done: list[tuple[int, int]]) -> None:
         """Go on counting where another left off."""

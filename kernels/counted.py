@@ -170,7 +170,7 @@ class CountedJoin(FinalJoin):
             self._last[stream] = time[last], rows[last]
             self._pending[stream].add(time[waiting], rows[waiting])
 
-    def loaded(self, given_before: int) -> None:
+    def loaded(self, given_before: int) -> list[Any]:
         """Index the rows that have been joined; let the others wait."""
         self._before = given_before
         for stream in range(len(self.windows)):
@@ -185,6 +185,7 @@ class CountedJoin(FinalJoin):
                 now = max(given_before, int(times[-1]))
                 self._resize(stream, min(ROOM * (now - int(times[0])), FOREVER))
         self._rebuild(list(range(len(self.windows))))
+        return self._scored(self._none())
 
     def resume(self, results: int, done: list[tuple[int, int]]) -> None:
         """Go on counting where another left off."""

@@ -30,7 +30,7 @@ def with_columns(spec: JoinSpec) -> JoinSpec:
     if not counted(spec):
         return spec
     first = [len(stream.columns) for stream in spec.streams]
-    added: tuple[Dtype, ...] = ("int64",) * ADDED
+    added: list[Dtype] = ["int64"] * ADDED
     streams = tuple(replace(stream, columns=(*stream.columns, *added)) for stream in spec.streams)
     asked: list[Predicate] = []
     for s in counted(spec):

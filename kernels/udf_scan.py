@@ -1,4 +1,4 @@
-"""A user's function as the index itself: called over the rows of a window as they lie."""
+"""UDF scan: a user's function as the index itself, called over the rows of a window as they lie."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ MODEL = (
     "functions", "operands", "lowering", "times", "output", "stream_rows", "binding", "inputs",
     "run", "session", "watermarks", "similarity", "measures", "varlen", "strategies", "clustered",
     "java", "memory", "streamed", "late", "own_times", "held", "waiting", "signatures", "hows",
-    "shedding", "shedding_session", "asof", "row_windows", "sinks",
+    "shedding", "shedding_session", "asof", "row_windows", "sinks", "datasets",
+    "result_files",
 )  # fmt: skip
 MODEL += tuple(
     path.relative_to(ROOT / "bindings").with_suffix("").as_posix()

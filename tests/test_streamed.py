@@ -92,8 +92,8 @@ def test_a_session_is_as_small_as_the_windows(tmp_path: Path) -> None:
         (lambda q, t: q.stream({"a": t, "b": t}, memory="x"), "memory='x': give bytes"),
         (lambda q, t: q.run({"a": t, "b": t}, memory=1, hosts=2), "hosts=2 is not for memory="),
         (
-            lambda q, t: q.run({"a": t, "b": t}, output="x.csv"),
-            "output 'x.csv': results are written as they come to Parquet; give a name that",
+            lambda q, t: q.run({"a": t, "b": t}, output="x.txt"),
+            "output 'x.txt': results are written as they come to a file whose suffix says how: .pa",
         ),
         (
             lambda q, t: q.run({"a": t, "b": t}, output="nowhere/x.parquet"),

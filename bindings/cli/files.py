@@ -10,10 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.errors import InputError
+from windjoin.result_files import JsonLines
 
 
 def check_output(path: Path) -> None:
     """Refuse, before the work begins, a path that results cannot be written to."""
+    if str(path) == "-":
+        return
     if path.suffix.lower() not in _WRITERS:
         raise InputError(
             f"output {str(path)!r} has no suffix that says how to write it;"
@@ -66,6 +69,13 @@ def _write_csv(table: pa.Table, path: str) -> None:
     csv.write_csv(table, path)
 
 
+def _write_json(table: pa.Table, path: str) -> None:
+    with open(path, "wb") as file:
+        writer = JsonLines(file, table.schema)
+        for batch in table.to_batches():
+            writer.write_batch(batch)
+
+
 _WRITERS: dict[str, Callable[[pa.Table, str], Any]] = {
     ".parquet": _write_parquet,
     ".pq": _write_parquet,
@@ -73,4 +83,7 @@ _WRITERS: dict[str, Callable[[pa.Table, str], Any]] = {
     ".feather": _write_arrow,
     ".ipc": _write_arrow,
     ".csv": _write_csv,
+    ".json": _write_json,
+    ".jsonl": _write_json,
+    ".ndjson": _write_json,
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 import windjoin as wj
 from windjoin.cli.conditions import parse_expression
+from windjoin.datasets import is_uri
 from windjoin.errors import InputError, QueryError, hint
 from windjoin.query import Query
 from windjoin.row_windows import window_of
@@ -29,7 +30,7 @@ class QueryFile:
     """What a query file says; its paths count from the folder it is in."""
 
     query: Query
-    sources: dict[str, Path]
+    sources: dict[str, Any]
     output: Path | None
     threads: int | None
     ordered: bool
@@ -77,7 +78,7 @@ def _described(described: Mapping[str, Any], folder: Path) -> QueryFile:
     return QueryFile(
         query,
         sources,
-        None if output is None else folder / output,
+        None if output is None else Path("-") if output == "-" else folder / output,
         _value(described, "threads", int, None),
         _value(described, "ordered", bool, False),
         _value(described, "memory", str, None),
@@ -102,7 +103,7 @@ def _shedding(table: Any, streams: Mapping[str, Stream]) -> wj.Shedding | None:
         raise QueryError(f"[shed]: {error}") from error
 
 
-def _streams(tables: Any, folder: Path) -> tuple[dict[str, Stream], dict[str, Path]]:
+def _streams(tables: Any, folder: Path) -> tuple[dict[str, Stream], dict[str, Any]]:
     if not isinstance(tables, dict) or not all(isinstance(one, dict) for one in tables.values()):
         raise QueryError("there are no streams; describe each in a table such as [streams.calls]")
     streams, sources = {}, {}
@@ -113,7 +114,8 @@ def _streams(tables: Any, folder: Path) -> tuple[dict[str, Stream], dict[str, Pa
             for key in ("path", "time", "window"):
                 if key not in table:
                     raise QueryError(f"{key} is missing")
-            sources[name] = folder / _value(table, "path", str, None)
+            given = _value(table, "path", str, None)
+            sources[name] = given if is_uri(given) else folder / given
             streams[name] = _stream(name, table)
         except QueryError as error:
             raise QueryError(f"{place}: {error}") from error

@@ -14,11 +14,13 @@ from windjoin.cli.queryfile import QueryFile, read_query_file
 from windjoin.cli.replay import replay
 from windjoin.cli.text import first_rows, metrics_text, pace
 from windjoin.cli.watch import watched
-from windjoin.inputs import as_table
+from windjoin.datasets import is_uri
 from windjoin.query import Query
+from windjoin.reading import read_tables as read_needed
 from windjoin.shedding import Shedding
 
 ROWS_SHOWN = 10
+LARGE = 256 << 20  # bytes of files
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -68,7 +70,8 @@ def run(given: argparse.Namespace) -> int:
     if output is not None:
         check_output(output)
     memory, spill = given.memory or described.memory, given.spill or described.spill
-    if memory is not None or spill is not None:
+    plain = not (given.watch or described.shed or described.ordered)
+    if memory is not None or spill is not None or (plain and _is_large(described, output)):
         return run_within(described, output, (memory, spill), given)
     tables = read_tables(described)
     threads = given.threads or described.threads
@@ -99,17 +102,28 @@ def run_within(
     results = described.query.run(
         described.sources, memory=memory, spill=spill, output=output, progress=given.progress
     )
-    print(f"joined within {memory} in {time.perf_counter() - began:.2f} s")
+    within = "in stretches of time" if memory is None else f"within {memory}"
+    told = sys.stderr if str(output) == "-" else sys.stdout
+    print(f"joined {within} in {time.perf_counter() - began:.2f} s", file=told)
     if output is not None:
-        print(f"written to {output}")
+        print(f"written to {output}", file=told)
     else:
         print(first_rows(results, given.rows))
     return 0
 
 
+def _is_large(described: QueryFile, output: Any) -> bool:
+    """Whether files are joined as they are read, as they are large or results go to a pipe."""
+    if output is None:
+        return False
+    paths = [Path(source) for source in described.sources.values() if not is_uri(source)]
+    sizes = [path.stat().st_size for path in paths if path.is_file()]
+    return str(output) == "-" or len(sizes) < len(described.sources) or sum(sizes) > LARGE
+
+
 def read_tables(described: QueryFile) -> dict[str, pa.Table]:
-    """The tables that a query file names."""
-    return {name: as_table(path, name) for name, path in described.sources.items()}
+    """The tables that a query file names, with the columns that it asks for."""
+    return read_needed(described.query, described.sources)
 
 
 def timed_run(

@@ -14,6 +14,7 @@ from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.memory import Memory
 from windjoin.progress import Report
 from windjoin.pyx.base.output import release
+from windjoin.row_windows import counts_rows
 from windjoin.state.choosing import Counted, Policy, chosen_groups, oldest
 from windjoin.state.generation_files import GenerationFiles, reason_of
 from windjoin.state.group_hosts import GroupHosts
@@ -50,7 +51,7 @@ class Keeper:
         self._session, self._live, self._asked = session, live, asked
         self.spec: JoinSpec = live.spec
         self.limit: int = asked.limit
-        self.keeps_keys = session.query.nearest is not None
+        self.keeps_keys = session.query.nearest is not None or counts_rows(session.query)
         bound = session._bound
         idle = asked.idle
         self._idle = (
