@@ -41,10 +41,12 @@ def as_text(plan: Plan) -> str:
     best = plan.best
     lines = [
         f"{rate_text(plan.output_rate)} results/s, {_percent(plan.completeness)} of all there are,"
-        f" for {plan.cost:.3g} of {plan.cpu:g} CPU seconds per second"
+        f" for {plan.cost:.3g} of {plan.cpu * best.hosts:g} CPU seconds per second"
     ]
     if plan.assumed:
         lines.append("types and selectivities are assumed; statistics= learns them from samples")
+    if best.hosts > 1:
+        lines.append(f"on {best.hosts} hosts by {best.strategy}: {best.why}")
     for name, hops in best.hops.items():
         lines.append(f"{name} {rate_text(plan.rates[name])} rows/s")
         lines += [f"  {hop_text(hop)}" for hop in hops]
@@ -76,6 +78,8 @@ def _beside(plan: Plan) -> list[str]:
 
 
 def _orders(one: Alternative) -> str:
+    if one.hosts > 1:
+        return f"on {one.hosts} hosts by {one.strategy}"
     return ", ".join(f"{start} -> {' -> '.join(order)}" for start, order in one.orders.items())
 
 

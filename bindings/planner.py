@@ -137,6 +137,7 @@ def plan(
     sites: Mapping[str, Site] | None = None,
     links: Mapping[tuple[str, str], float | str] | None = None,
     weights: tuple[float, float] = (0.5, 0.5),
+    hosts: int = 1,
 ) -> Plan:
     """Plan a continuous query before there is a machine for it.
 
@@ -159,8 +160,12 @@ def plan(
     _check_positive("cpu", cpu)
     _check_positive("batch_rows", batch_rows)
     from windjoin.planning import planned
+    from windjoin.strategies import check_hosts
 
-    return planned(query, given, statistics, float(cpu), int(batch_rows), sites, links, weights)
+    count = check_hosts(hosts, "auto")
+    return planned(
+        query, given, statistics, float(cpu), int(batch_rows), sites, links, weights, count
+    )
 
 
 def _rates(query: Query, rates: Mapping[str, float]) -> dict[str, float]:

@@ -17,6 +17,7 @@ from windjoin.kernels.enumeration import every_order, through_others
 from windjoin.kernels.order import Order
 from windjoin.kernels.statistics import Statistics
 from windjoin.plan_batch import batch_plan
+from windjoin.plan_hosts import spreads
 from windjoin.plan_model import Alternative, Model, Widths
 from windjoin.plan_sampling import with_seen
 from windjoin.plan_trees import tree_plan
@@ -80,11 +81,12 @@ def planned(
     sites: Mapping[str, Site] | None,
     links: Mapping[tuple[str, str], float | str] | None,
     weights: tuple[float, float],
+    hosts: int = 1,
 ) -> Plan:
     """The plan of a query, as `windjoin.plan` is asked for it."""
     learned = _assumed(query) if statistics is None else _learned(query, statistics)
     model = learned.model(rates, cpu, batch_rows)
-    alternatives = tuple(_alternatives(model)[:MOST_ALTERNATIVES])
+    alternatives = tuple(_alternatives(model, hosts)[:MOST_ALTERNATIVES])
     assumed = statistics is None
     fragments = (
         whole(query, model, alternatives[0], assumed)
@@ -118,7 +120,7 @@ def _learned(query: Query, tables: Mapping[str, Any]) -> Learned:
     return Learned(bound, seen, widths_of(rows), passing)
 
 
-def _alternatives(model: Model) -> list[Alternative]:
+def _alternatives(model: Model, hosts: int) -> list[Alternative]:
     """Every plan that was looked at, best first: each stream's orders beside the best of others."""
     streams = range(len(model.spec.streams))
     orders = [every_order(model.spec, model.statistics, start) for start in streams]
@@ -128,6 +130,12 @@ def _alternatives(model: Model) -> list[Alternative]:
         others = [*choices[1:], *through_others(model.spec, model.statistics, choices[0])]
         plans += [[*best[:start], other, *best[start + 1 :]] for other in others]
     found = [model.alternative(orders) for orders in plans]
+    if hosts > 1:
+        cheapest = min(range(len(found)), key=lambda at: found[at].cost)
+        found += [
+            model.alternative(plans[cheapest], spread)
+            for spread in spreads(model, found[cheapest], hosts)
+        ]
     if len(streams) > 2:
         found.append(tree_plan(model))
     most = max(one.output_rate for one in found)

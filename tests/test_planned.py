@@ -165,3 +165,28 @@ def test_orders_change_where_it_pays_and_not_before_the_indexes_do() -> None:
     assert replanner.changes[0].share < WORTHWHILE
     pinned = Replanner(pinned=True)
     assert not pinned.due(10**9, lambda: True)
+
+
+def test_hosts_are_taken_where_one_cannot_keep_up() -> None:
+    slow: dict[str, Any] = {"rates": RATES, "statistics": TABLES, "hosts": 6}
+    one = wj.plan(QUERY, **slow)
+    assert (one.best.hosts, one.best.strategy) == (1, None)
+    tried = {(plan.hosts, plan.strategy) for plan in one.alternatives if plan.hosts > 1}
+    assert tried >= {(hosts, name) for hosts in (2, 4, 6) for name in ("atr", "ctr", "psp")}
+    assert "groups" in {strategy for _, strategy in tried}  # one key ties all streams
+    several = wj.plan(QUERY, cpu=one.cost / 3, **slow)
+    assert several.best.hosts > 1
+    assert (
+        several.output_rate > wj.plan(QUERY, cpu=one.cost / 3, **{**slow, "hosts": 1}).output_rate
+    )
+    assert f"on {several.best.hosts} hosts by {several.best.strategy}" in str(several)
+    expected = Counter(map(str, QUERY.run(TABLES).to_pylist()))
+    for pin in (False, True):
+        with QUERY.open(SCHEMAS, plan=several, pin=pin) as session:
+            found = played(session)
+            found.update(map(str, session.close().to_pylist()))
+            assert session.metrics["cluster"]["strategy"] == several.best.strategy
+            assert len(session.metrics["cluster"]["hosts"]) == several.best.hosts
+        assert found == expected
+    with pytest.raises(QueryError, match="hosts=0: give a number of hosts"):
+        wj.plan(QUERY, rates=RATES, hosts=0)

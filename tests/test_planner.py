@@ -157,12 +157,13 @@ def test_the_command_plans_for_its_files(folder: Path) -> None:
     sites = folder / "sites.toml"
     sites.write_text('[sites.east]\nload = 0.3\nbandwidth = "80Mbit"\nstreams = ["a", "b"]\n')
     done = windjoin(
-        "plan", file, "--rates", "a=100,b=5", "--sites", sites, "--json",
+        "plan", file, "--rates", "a=100,b=5", "--sites", sites, "--json", "--hosts", "2",
         "--draw", folder / "plan.svg",
     )  # fmt: skip
     data = json.loads(done.stdout)
     assert data["rates"] == {"a": 100.0, "b": 5.0}
     assert [one["site"] for one in data["fragments"]] == ["east"]
+    assert {one["hosts"] for one in data["alternatives"]} == {1, 2}
     assert (folder / "plan.svg").exists()
     assert "is not a stream and its rate, such as calls=2000" in refusal(
         "plan", file, "--rates", "a:5"
