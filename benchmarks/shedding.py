@@ -153,6 +153,105 @@ def overload(kind: str, seconds: int) -> list[dict[str, Any]]:
     return found
 
 
+def spread_out(seconds: int, rate: int, seed: int) -> dict[str, dict[str, I64]]:
+    """Streams of which b has what a had some time before: mostly 2 s, often any time."""
+    random = np.random.default_rng(seed)
+    made = {}
+    for name in "ab":
+        t = np.sort(random.integers(0, seconds * 1000, seconds * rate))
+        lag = np.rint(random.exponential(2000, len(t))).astype(np.int64) * (name == "b")
+        made[name] = {"t": t, "x": (t - lag) // 20 * 7 + random.integers(0, 3, len(t)) + 1_000_000}
+    return made
+
+
+def scanned() -> wj.Query:
+    """A join that looks at every row of the windows."""
+    a, b = (wj.stream(name, time="t", window=f"{WINDOW_MS}ms", unit="ms") for name in "ab")
+    return wj.join(a, b, on=a["x"] * b["x"] == b["x"] * b["x"])
+
+
+def best_recall(made: dict[str, dict[str, I64]], windows: int, share: float) -> float:
+    """The recall of who knows what each basic window is worth, and compares with the best ones."""
+    width = WINDOW_MS // windows
+    found, compared = np.zeros(2 * windows), np.zeros(2 * windows)
+    a, b = made["a"], made["b"]
+    for t, x in zip(b["t"].tolist(), b["x"].tolist(), strict=True):
+        first, past = np.searchsorted(a["t"], [t - WINDOW_MS, t + WINDOW_MS])
+        age = np.clip((t - a["t"][first:past]) // width + windows, 0, 2 * windows - 1)
+        compared += np.bincount(age, minlength=2 * windows)
+        found += np.bincount(age[a["x"][first:past] == x], minlength=2 * windows)
+    order = np.argsort(-found / np.maximum(compared, 1))
+    spent, gained = np.cumsum(compared[order]), np.cumsum(found[order])
+    return float(np.interp(share * spent[-1], spent, gained) / gained[-1])
+
+
+def against_oracle(seeds: int, seconds: int = 40, rate: int = 60) -> list[tuple[float, float]]:
+    """At half the comparisons of an exact run: recall, and that of the oracle; by seed."""
+    found = []
+    for seed in range(seeds):
+        made = spread_out(seconds, rate, seed)
+        counts = []
+        needed = 0.0
+        for options in ({}, {"share": 0.5}):
+            results = 0
+            shed = wj.Shedding(comparisons_per_s=needed / 2 or 1e12, clock="event", seed=seed)
+            with scanned().open(rows_only=True, shed=shed) as session:
+                for begin in range(0, seconds * 1000, 250):
+                    for name, columns in made.items():
+                        first, past = np.searchsorted(columns["t"], [begin, begin + 250])
+                        rows = {key: values[first:past] for key, values in columns.items()}
+                        got = len(session.push(name, rows)["a"])
+                        results += got if begin >= WINDOW_MS else 0
+                metrics = session.metrics
+            counts.append(results)
+            if not options:
+                full = metrics["comparisons"] / (seconds - WINDOW_MS / 2000)
+                needed = float(full)
+        found.append((counts[1] / counts[0], best_recall(made, 50, 0.5)))
+    return found
+
+
+def live(factor: float, seconds: float, budget: float = 0.4) -> dict[str, float]:
+    """Rows that come as the clock passes, ``factor`` times too many: what is spent, who waits."""
+    period, each, trial = 1.0, 0.05, 1000
+    query = scanned()
+    spent = []
+    for length in (20, 30):  # seconds; what a second takes once windows are full
+        made = spread_out(length, trial, 5)
+        with query.open(rows_only=True) as session:
+            start = time.thread_time()
+            for begin in range(0, length * 1000, 50):
+                for name, columns in made.items():
+                    first, past = np.searchsorted(columns["t"], [begin, begin + 50])
+                    session.push(name, {key: v[first:past] for key, v in columns.items()})
+            spent.append(time.thread_time() - start)
+    second = (spent[1] - spent[0]) / 10
+    rate = int(trial * (factor * budget / second) ** 0.5)  # it grows with the square
+    tables = spread_out(int(seconds) + 1, rate, 6)
+    shed = wj.Shedding(budget=budget, adapt_every=f"{period}s")
+    waits, cpu = [], []
+    with query.open(rows_only=True, shed=shed) as session:
+        start = time.perf_counter()
+        for turn in range(int(seconds / each)):
+            due = start + (turn + 1) * each
+            if (early := due - time.perf_counter()) > 0:
+                time.sleep(early)
+            before = time.thread_time()
+            for name, columns in tables.items():
+                first, past = np.searchsorted(columns["t"], [turn * 50, turn * 50 + 50])
+                session.push(name, {key: values[first:past] for key, values in columns.items()})
+            cpu.append((time.perf_counter() - start, time.thread_time() - before))
+            waits.append(time.perf_counter() - due)
+        told = session.metrics["shedding"]
+    late = [used for at, used in cpu if at > 5 * period]
+    took = cpu[-1][0] - 5 * period
+    return {
+        "factor": factor, "rate": rate, "of_budget": sum(late) / took / budget,
+        "longest_wait_periods": max(waits) / period, "fraction": told["fraction"],
+        "load": told["load"],
+    }  # fmt: skip
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; the figures as JSON, too."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -167,6 +266,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         data["no_overload"][batch] = [without, with_shed]
         print(f"{batch} rows a push: {without:.2f} us without, {with_shed:.2f} with shed="
               f" ({with_shed / without - 1:+.1%})", flush=True)  # fmt: skip
+    pairs = data["oracle"] = against_oracle(5)
+    print("recall at half the comparisons, and of an oracle: "
+          + ", ".join(f"{one:.1%} {other:.1%}" for one, other in pairs), flush=True)  # fmt: skip
+    data["live"] = [live(factor, options.seconds) for factor in (2, 5)]
+    for one in data["live"]:
+        print("rows as the clock passes: " + ", ".join(f"{k} {v:.3g}" for k, v in one.items()),
+              flush=True)  # fmt: skip
     for kind in COLUMNS:
         for row in overload(kind, options.seconds):
             data["overload"].append(row)

@@ -106,8 +106,10 @@ class Direction:
 def smoothed(found: F64, proposed: F64, reach: int) -> F64:
     """Worth of results per basic window, by what candidates near it are worth.
 
+    Half a result counts as if it were anywhere.
+
     >>> smoothed(np.array([0.0, 3.0, 0.0]), np.ones(3), 1).tolist()
-    [1.5, 1.0, 1.5]
+    [1.4, 1.0, 1.4]
     """
     return allotment.smoothed(found, proposed, reach)
 

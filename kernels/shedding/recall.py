@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass, field, fields, replace
 
 CERTAIN = 1.96  # standard deviations: 95 %
+WIDER = 1.2  # where few rows have most results, those not drawn are not in the variance either
 FEW = 8  # rows joined fully, below which a stretch is told together with the next
 KEPT = 0.8  # weight of what earlier stretches say of the slope
 
@@ -67,7 +68,7 @@ class Drawn:
 
         >>> drawn = Drawn.of(Sums(full=2, missed=6, missed_squares=20, selective=18), 0.1)
         >>> drawn.missed_of(0.0)
-        Missed(count=54.0, variance=360.0, unknown=False)
+        Missed(count=54.0, variance=360.0, unknown=False, doubt=129600.0)
         """
         w = (1.0 - share) / share
         v, kept = w / share, sums.found - sums.missed
@@ -121,7 +122,8 @@ class Drawn:
         if self.results:  # where none of the rows missed a result, others may have
             each = self.selective / self.once * self.twice / self.once
             variance = max(variance, each * each)
-        return Missed(max(count, 0.0), variance)
+        doubt = variance * variance / max(self.rows - 1.0, 1.0)
+        return Missed(max(count, 0.0), variance, doubt=doubt)
 
     def left_out(self) -> Missed:
         """Comparisons that were not done for them."""
@@ -139,22 +141,35 @@ class Drawn:
 
 @dataclass(slots=True)
 class Missed:
-    """Results or comparisons that were left out: how many, and the variance of that."""
+    """Results or comparisons that were left out: how many, and the variance of that.
+
+    doubt: variance of the variance, as sum of squares over degrees of freedom
+
+    >>> Missed(variance=100.0).error, round(Missed(variance=100.0, doubt=2000.0).error, 1)
+    (23.5, 30.5)
+    """
 
     count: float = 0.0
     variance: float = 0.0
     unknown: bool = False  # of some rows nothing is known
+    doubt: float = 0.0
 
     def add(self, other: Missed) -> None:
         """Of one more stretch, drawn by itself."""
         self.count += other.count
         self.variance += other.variance
         self.unknown |= other.unknown
+        self.doubt += other.doubt
 
     @property
     def error(self) -> float:
-        """So far the truth may be off on either side, in 95 % of all cases."""
-        return CERTAIN * math.sqrt(self.variance)
+        """So far the truth may be off on either side, in 95 % of all cases.
+
+        Where a few stretches have most of the variance it is badly known itself: by Student's t,
+        with degrees of freedom as Satterthwaite adds them up.
+        """
+        loose = self.doubt / (self.variance * self.variance) if self.variance else 0.0
+        return WIDER * (CERTAIN + 2.37 * loose + 2.8 * loose * loose) * math.sqrt(self.variance)
 
 
 @dataclass(slots=True)

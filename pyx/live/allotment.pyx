@@ -16,6 +16,7 @@ cdef enum:
     ARRAYS = 10  # doubles kept for each basic window
 
 cdef double NOTHING = 1e-300
+cdef double PRIOR = 0.5  # results, for which all of a hop count in each basic window
 cdef double LEAST = 1e-3  # of a hop's partial results goes on, whatever is chosen
 
 
@@ -83,21 +84,34 @@ cdef void _smooth(
     const double *found, const double *proposed, int64_t n, int64_t reach,
     double *room, double *gain,
 ) noexcept nogil:
-    """Worth of results by basic window, by what candidates near it are worth."""
+    """Worth of results by basic window, by what candidates near it are worth.
+
+    Where little is known of a basic window it counts as the others of its hop do, by the weight of
+    half a result: so what seems to find nothing is still told from hops that do find nothing.
+    """
     cdef double *finds = room
     cdef double *candidates = room + n + 1
-    cdef double near
-    cdef int64_t k
-    if reach == 0:
+    cdef double total = 0, all = 0, one = 1, prior
+    cdef int64_t k, there = 0
+    for k in range(n):
+        total += found[k]
+        all += proposed[k]
+        there += found[k] > 0
+    if total <= 0 or all <= 0:
         memcpy(gain, found, n * sizeof(double))
         return
+    if total < there:
+        one = total / there
+    one *= PRIOR
+    prior = one * all / total
     finds[0] = candidates[0] = 0
     for k in range(n):
         finds[k + 1] = finds[k] + found[k]
         candidates[k + 1] = candidates[k] + proposed[k]
     for k in range(n):
-        near = max(_near(candidates, n, k, reach), NOTHING)
-        gain[k] = _near(finds, n, k, reach) / near * proposed[k]
+        gain[k] = proposed[k] * (_near(finds, n, k, reach) + one) / (
+            _near(candidates, n, k, reach) + prior
+        )
 
 
 def smoothed(const double[::1] found, const double[::1] proposed, int64_t reach):
