@@ -374,6 +374,47 @@ def test_owners_follow_what_slots_are_measured_to_do(tmp_path: Path, build: Any)
     assert slowest[-1] <= 1.4 * best
 
 
+def test_the_stream_that_is_cheapest_to_align_with_becomes_master(tmp_path: Path) -> None:
+    """As the router ATR decides it: the others, which follow, are copied."""
+    made = cluster(banded(), tmp_path, strategy="atr")
+    found: list[pa.RecordBatch] = []
+    every: dict[str, list[pa.Table]] = {"a": [], "b": []}
+    masters: list[int] = []
+    for epoch in range(6):
+        made.clock = float(epoch)
+        given = {
+            name: rows(*((20 * epoch + 20 * row // count, row % 3) for row in range(count)))
+            for name, count in (("a", 2), ("b", 40 if epoch else 2))
+        }
+        found += made.epoch(epoch, given, router=follow)
+        masters.append(decide(made.job, epoch, made.run).own.units.master)
+        for name, table in given.items():
+            every[name].append(table)
+    assert masters[0] == masters[1] == 0
+    assert masters[-1] == 1
+    tables = {name: pa.concat_tables(parts) for name, parts in every.items()}
+    expected = banded().run(tables)
+    assert pairs(found) == sorted((r["a_n"], r["m"]) for r in expected.to_pylist())
+
+
+def test_segments_take_the_length_with_which_most_is_joined(tmp_path: Path) -> None:
+    """Slots that are busy with copies of rows get longer segments, up to what is best."""
+    made = cluster(banded(100), tmp_path, strategy="atr")
+    lengths = []
+    for epoch in range(60):
+        made.clock = float(epoch)
+        made.epoch(epoch, {n: rows((400 * epoch, 1)) for n in "ab"}, router=follow)
+        manifest = decide(made.job, epoch, made.run)
+        lengths.append(manifest.own.units.length)
+        for slot in range(2):
+            path = Path(made.job.log.path(manifest.folder, f"{slot}-0.load"))
+            busy = 0.6 + abs(np.log2(lengths[-1] / 12)) / 10
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"seconds": busy}))
+    assert lengths[0] == 3
+    assert 8 <= lengths[-1] <= 18
+    assert lengths[-1] == lengths[-5]
+
+
 def test_owners_of_stretches_equal_a_loop() -> None:
     chance = np.random.default_rng(0)
     owners = Owners(((EARLIEST, (0, 2, 1)), (-3, (1,)), (5, (3, 0))))

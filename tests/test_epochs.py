@@ -57,6 +57,13 @@ def anyhow(chance: Any) -> Any:
         turn = [chance.randrange(slots) for _ in range(chance.randrange(1, 6))]
         if routes.units.kind == "groups" or chance.random() < 0.3:
             return Routes(routes.units, Owners(((EARLIEST, tuple(turn)),))), None
+        if routes.units.kind == "atr" and chance.random() < 0.3:
+            asked = told[0].asked
+            free = asked is None or len(asked.families) != 1
+            masters = range(told[0].streams) if free else asked.families[0].streams
+            length = max(1, routes.units.length * chance.choice([1, 2, 3]) // 2)
+            units = replace(routes.units, master=chance.choice(list(masters)), length=length)
+            return Routes(units, Owners(((EARLIEST, tuple(turn)),))), None
         owners = routes.owners.from_unit(chance.randrange(-30, 60), turn)
         return Routes(routes.units, owners), None
 

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import windjoin as wj
 import windjoin.spark as wjs
 
 from tests.cluster.machines import EXECUTORS, session
 from tests.spark.queries import chain
 
+LATENESS = 10**6
 SCHEMA = "ts long, k long, w string, x double, n long"
 
 
-def frames(spark: Any, folder: Path) -> dict[str, Any]:
+def frames(spark: Any, folder: Path, names: Iterable[str]) -> dict[str, Any]:
     """A file of each stream and epoch."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    return {name: reader.parquet(str(folder / name)) for name in "abc"}
+    return {name: reader.parquet(str(folder / name)) for name in names}
 
 
-def main(master: str, place: str, slots: str, strategy: str, how: str) -> None:
+def kept() -> wj.Query:
+    """Rows of two streams without partners, beside results."""
+    a, b = (wj.stream(name, time="ts", window=w) for name, w in (("a", 15), ("b", 30)))
+    on = [a["k"] == b["k"], a["x"] < b["x"]]
+    return wj.join(a, b, on=on, how="full", select=[a["n"], b["n"].alias("m")])
+
+
+QUERIES = {"chain": chain, "kept": kept}
+
+
+def main(master: str, place: str, slots: str, strategy: str, how: str, asked: str) -> None:
     """Join by `start` into Parquet files, or by `stream` into Spark's own."""
     folder = Path(place)
-    query = chain()
+    query = QUERIES[asked]()
     conf = EXECUTORS | {"spark.task.maxFailures": "20", "spark.executor.maxNumFailures": "1000"}
     with session(master, **conf) as spark:
-        options: dict[str, Any] = {"lateness": 10**6, "slots": int(slots), "strategy": strategy}
-        given = frames(spark, folder)
+        options: dict[str, Any] = {"lateness": LATENESS, "slots": int(slots), "strategy": strategy}
+        given = frames(spark, folder, query.names)
         if how == "start":
             run = wjs.start(
                 query, given, checkpoint=str(folder / "checkpoint"), path=str(folder / "out"),

@@ -20,7 +20,8 @@ import pytest
 
 from tests.cluster import MARKS
 from tests.cluster.machines import SECONDS, Cluster
-from tests.spark.queries import chain, rows_of, table
+from tests.cluster.stream_driver import LATENESS, QUERIES
+from tests.spark.queries import rows_of, table
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = MARKS[1:]  # many kills are for a command of their own: pytest -m slow tests/cluster
@@ -30,8 +31,11 @@ KINDS = ("driver", "executor", "worker", "worker")
 class Victims:
     """The processes of one driver on a cluster."""
 
-    def __init__(self, cluster: Cluster, folder: Path, how: str, chance: random.Random) -> None:
+    def __init__(
+        self, cluster: Cluster, folder: Path, how: str, query: str, chance: random.Random
+    ) -> None:
         self.cluster, self.folder, self.how, self.chance = cluster, folder, how, chance
+        self.query = query
         self.kills: Counter[str] = Counter()
         self.driver = self.begin()
 
@@ -41,7 +45,7 @@ class Victims:
         command = [sys.executable, "-m", "tests.cluster.stream_driver", self.cluster.url]
         with open(self.folder / "driver.log", "ab") as log:
             return subprocess.Popen(
-                [*command, str(self.folder), slots, strategy, self.how],
+                [*command, str(self.folder), slots, strategy, self.how, self.query],
                 cwd=ROOT, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
@@ -88,13 +92,26 @@ def write(folder: Path, tables: dict[str, pa.Table], epochs: int) -> None:
             pq.write_table(rows.slice(first, last - first), folder / name / f"{epoch:05d}.parquet")
 
 
-def survive(cluster: Cluster, folder: Path, how: str, kills: int, seed: int) -> Victims:
+def the_end(number: int, rows: pa.Table, epochs: int) -> pa.Table:
+    """Rows for epochs of their own that match nothing, and before which all is final."""
+    count = len(rows) // epochs
+    far = {"ts": [2 * LATENESS] * count, "k": [-1 - number] * count, "n": range(count)}
+    ends = [{**far, "ts": [t + step for t in far["ts"]]} for step in (0, 1)]
+    tables = [rows.slice(0, count).to_pydict() | end for end in ends]
+    return pa.concat_tables([rows, *(pa.table(one, schema=rows.schema) for one in tables)])
+
+
+def survive(
+    cluster: Cluster, folder: Path, how: str, kills: int, seed: int, query: str = "chain"
+) -> Victims:
     """Run to the end with so many kills on the way."""
     epochs = 2 * kills + 6
-    tables = {n: table(s, 20 * epochs, ordered=True) for s, n in enumerate("abc")}
-    write(folder, tables, epochs)
+    names = QUERIES[query]().names
+    tables = {n: table(s, 20 * epochs, ordered=True) for s, n in enumerate(names)}
+    ended = {n: the_end(s, rows, epochs) for s, (n, rows) in enumerate(tables.items())}
+    write(folder, ended, epochs + 2)
     chance = random.Random(seed)
-    victims = Victims(cluster, folder, how, chance)
+    victims = Victims(cluster, folder, how, query, chance)
     try:
         done, since = 0, time.monotonic()
         while victims.driver.poll() is None:
@@ -110,7 +127,7 @@ def survive(cluster: Cluster, folder: Path, how: str, kills: int, seed: int) -> 
     finally:
         if victims.driver.poll() is None:
             os.killpg(victims.driver.pid, signal.SIGKILL)
-    expected = rows_of(chain().run(tables))
+    expected = rows_of(QUERIES[query]().run(tables))
     assert expected.total() > 100
     assert rows_of(results(folder, how)) == expected
     return victims
@@ -131,18 +148,21 @@ def results(folder: Path, how: str) -> pa.Table:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(("how", "kills"), [("start", 7), ("stream", 3)])
+@pytest.mark.parametrize(("how", "kills", "query"), [("start", 6, "chain"), ("stream", 4, "kept")])
 def test_ten_kills_lose_and_double_nothing(
-    cluster: Cluster, tmp_path: Path, how: str, kills: int
+    cluster: Cluster, tmp_path: Path, how: str, kills: int, query: str
 ) -> None:
-    victims = survive(cluster, tmp_path, how, kills, 5)
+    victims = survive(cluster, tmp_path, how, kills, 5, query)
     assert victims.kills.total() == kills
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("how", "seed"), [("start", 1), ("stream", 2)])
+@pytest.mark.parametrize(
+    ("how", "seed", "query"),
+    [("start", 1, "chain"), ("stream", 2, "chain"), ("start", 3, "kept"), ("stream", 4, "kept")],
+)
 def test_two_hundred_kills_lose_and_double_nothing(
-    cluster: Cluster, tmp_path: Path, how: str, seed: int
+    cluster: Cluster, tmp_path: Path, how: str, seed: int, query: str
 ) -> None:
-    victims = survive(cluster, tmp_path, how, 100, seed)
-    assert victims.kills.total() == 100
+    victims = survive(cluster, tmp_path, how, 50, seed, query)
+    assert victims.kills.total() == 50

@@ -1,0 +1,94 @@
+"""Aligned routing on slots: which stream is master, and how long segments are, as measured.
+
+Both are decided as the router ATR does, between epochs.  What the log holds stays where it is:
+slots read of it what the new segments say is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from windjoin.diffusion.atr import ATR, KEEP_MASTER
+from windjoin.diffusion.load import Host
+from windjoin.diffusion.segment_length import HillClimber
+from windjoin.diffusion.segments import StreamProfile
+from windjoin.epochs.deciding import Report
+from windjoin.epochs.job import Job
+from windjoin.epochs.manifest import Manifest
+from windjoin.epochs.routing import EARLIEST, Owners, Routes, Units
+from windjoin.epochs.weighing import shared_out, shares_of, turn_of
+
+NEW = 0.2  # how much of what is remembered of rates an epoch replaces
+BUSY = 0.5  # slots that are idle for longer lose nothing by the length of segments
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """What slots were measured to do."""
+
+    slots: int
+    busy: Mapping[int, float]  # of the time between two epochs, by slot
+    now: float
+
+
+def follow_atr(
+    job: Job, parent: Manifest, report: Report, routes: Routes, loads: Loads
+) -> tuple[Routes, Any]:
+    """The routes of an epoch, and what to remember."""
+    known = parent.state if isinstance(parent.state, dict) else {"shares": parent.state}
+    shares = shares_of(known.get("shares"), loads.slots, loads.now)
+    moved = shares.follow(dict(loads.busy), now=loads.now)
+    rows = _rates(known.get("rows"), report, job.streams)
+    units, climber = _lengthened(job, parent, known, routes.units, sum(rows), loads)
+    units = _switched(job, units, rows)
+    if units != routes.units:
+        routes = Routes(units, Owners(((EARLIEST, turn_of(shares, loads.slots)),)))
+    elif moved:
+        routes = shared_out(parent, report, routes, shares, loads.slots)
+    return routes, {"shares": shares.state(), "rows": rows, "length": climber}
+
+
+def _rates(before: Sequence[float] | None, report: Report, streams: int) -> list[float]:
+    """Rows of an epoch, by stream, as they are on average."""
+    told = {count["stream"]: count["rows"] for count in report.counts}
+    now = [float(told.get(stream, 0)) for stream in range(streams)]
+    if before is None:
+        return now
+    return [old + NEW * (new - old) for old, new in zip(before, now, strict=True)]
+
+
+def _switched(job: Job, units: Units, rows: Sequence[float]) -> Units:
+    """The stream whose segments make others be copied least becomes master."""
+    asked = job.asked
+    among: Sequence[int] = range(job.streams)
+    if asked is not None and len(asked.families) == 1:
+        among = asked.families[0].streams  # what is told of its rows is told in one slot
+    names = job.plan.query.names
+    profiles = [
+        StreamProfile(name, window=max(1, window), rate=max(rate, 1e-9))
+        for name, window, rate in zip(names, job.windows, rows, strict=True)
+    ]
+    router = ATR(profiles, [Host(0)], segment_length=units.length or 1, master=units.master)
+    best = min(among, key=lambda stream: (router.overhead(stream), stream))
+    if router.overhead(best) < KEEP_MASTER * router.overhead(units.master):
+        return replace(units, master=best)
+    return units
+
+
+def _lengthened(
+    job: Job, parent: Manifest, known: Mapping[str, Any], units: Units, rows: float, loads: Loads
+) -> tuple[Units, Any]:
+    """Segments of the length with which most rows are joined, as far as has been tried."""
+    told, most = known.get("length"), max(loads.busy.values(), default=0.0)
+    times = [time for time in parent.newest if time is not None]
+    assert units.length is not None
+    if job.chosen_segment or most < BUSY or not times:
+        return units, told
+    climber = HillClimber.around(units.length) if told is None else HillClimber.from_state(told)
+    before, border = climber.length, max(times)
+    length = climber.observe(rows / most, border)
+    if length != before:
+        climber.wait_until(border)
+    return replace(units, length=length), climber.state()

@@ -1,0 +1,64 @@
+"""Segments of time to come, shared out among slots by weights that follow their loads.
+
+Segments that rows may have been sent for keep their owners.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windjoin.diffusion.shares import Shares
+from windjoin.epochs.deciding import Report
+from windjoin.epochs.manifest import Manifest
+from windjoin.epochs.routing import Routes
+
+TURN = 8  # segments of a turn for each slot: how finely weights are told apart
+
+
+def shared_out(
+    parent: Manifest, report: Report, routes: Routes, shares: Shares, slots: int
+) -> Routes:
+    """The routes with other owners of the segments that no row has been sent for."""
+    newest = [time for time in parent.newest if time is not None]
+    told = [time for time in report.entry.high if time is not None]
+    if not newest and not told:
+        return routes
+    latest = max([*newest, *told])
+    frontier = routes.units.between(latest, latest)[1] + 1
+    return Routes(routes.units, routes.owners.from_unit(frontier, turn_of(shares, slots)))
+
+
+def turn_of(shares: Shares, slots: int) -> tuple[int, ...]:
+    """The slots in a turn, by their weights."""
+    return in_turns([shares.weight(slot) for slot in range(slots)])
+
+
+def shares_of(state: Any, slots: int, now: float) -> Shares:
+    """As they were, for the slots that there are now."""
+    shares = Shares(dict.fromkeys(range(slots), 1.0))
+    if state is not None:
+        kept = [one for one in state if one[0] < slots]
+        known = {one[0] for one in kept}
+        fresh = [one for one in shares.state() if one[0] not in known]
+        shares.restore(sorted([*kept, *fresh], key=lambda one: one[0]), now=now)
+    return shares
+
+
+def in_turns(weights: list[float]) -> tuple[int, ...]:
+    """Slots in a turn, each as often as its weight says and evenly apart.
+
+    >>> in_turns([1.0, 1.0]), in_turns([3.0, 1.0]).count(0)
+    ((0, 1), 12)
+    """
+    if len(set(weights)) == 1:
+        return tuple(range(len(weights)))
+    total = sum(weights)
+    length = TURN * len(weights)
+    turn = []
+    given = [0.0] * len(weights)
+    for _ in range(length):
+        given = [had + weight / total for had, weight in zip(given, weights, strict=True)]
+        following = max(range(len(weights)), key=lambda slot: (given[slot], -slot))
+        given[following] -= 1.0
+        turn.append(following)
+    return tuple(turn)
