@@ -36,17 +36,13 @@ class AdaptiveRouter(Router):
         self.counters.switches += length != self.segment_length
         self.segment_length = length
 
-    def report(
+    def _measured(
         self,
         loads: Mapping[int, Usage],
-        *,
-        rates: Sequence[float] | None = None,
-        throughput: float | None = None,
-        since: int | None = None,
-        now: float | None = None,
+        rates: Sequence[float] | None,
+        throughput: float | None,
     ) -> None:
-        """Take measurements; with ``adapt``, follow them."""
-        super().report(loads, rates=rates, throughput=throughput, since=since, now=now)
+        """With ``adapt``, follow them."""
         if not self.adapt:
             return
         self._follow(rates)

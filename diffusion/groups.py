@@ -93,17 +93,13 @@ class Groups(Router):
 
     # -- following the loads -------------------------------------------------------------------
 
-    def report(
+    def _measured(
         self,
         loads: Mapping[int, Usage],
-        *,
-        rates: Sequence[float] | None = None,
-        throughput: float | None = None,
-        since: int | None = None,
-        now: float | None = None,
+        rates: Sequence[float] | None,
+        throughput: float | None,
     ) -> None:
-        """Take measurements; with ``adapt``, groups follow the loads at the next border."""
-        super().report(loads, rates=rates, throughput=throughput, since=since, now=now)
+        """With ``adapt``, groups follow the loads at the next border."""
         measured = {n: self.book.reported(n) for n in loads if n in self.book.open_hosts}
         if self.adapt and self.shares.follow(measured, now=self.seconds):
             self._uneven = True

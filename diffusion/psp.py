@@ -120,17 +120,13 @@ class PSP(Router):
         away = {host for host in idle if not self._holds_work(host)}
         return tuple(host for host in numbers if host not in away) if away else numbers
 
-    def report(
+    def _measured(
         self,
         loads: Mapping[int, Usage],
-        *,
-        rates: Sequence[float] | None = None,
-        throughput: float | None = None,
-        since: int | None = None,
-        now: float | None = None,
+        rates: Sequence[float] | None,
+        throughput: float | None,
     ) -> None:
-        """Take measurements; with ``adapt``, slices follow the loads from the next border on."""
-        super().report(loads, rates=rates, throughput=throughput, since=since, now=now)
+        """With ``adapt``, slices follow the loads from the next border on."""
         behind = self._rings(max(self.lengths.now))[2]
         there = [n for n in loads if n in self.order and n not in behind]
         measured = {n: self.book.reported(n) for n in there}

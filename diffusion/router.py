@@ -232,6 +232,15 @@ class Router(ABC):
         self.seconds = self.seconds + 1.0 if now is None else now
         if rates is not None:
             self._set_rates(rates)
+        self._measured(loads, rates, throughput)
+
+    def _measured(  # noqa: B027
+        self,
+        loads: Mapping[int, Usage],
+        rates: Sequence[float] | None,
+        throughput: float | None,
+    ) -> None:
+        """Follow what `report` has taken; a router that does not adapt has nothing to do."""
 
     def expire(self, watermark: int) -> None:
         """No segment will start before ``watermark``: forget what none of them can reach."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow import SEGMENTS, Plan, pack, probe
-from windjoin.arrow.placement import Histogram
 from windjoin.arrow.plan import ROW
+from windjoin.diffusion.stretches import Histogram
 
 
 def histogram(

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.places import at_place
-from windjoin.arrow.plan import ROW, Plan
+from windjoin.arrow.plan import ROW, Limits, Plan
 from windjoin.arrow.routes import Copies, ExchangeRoute
 from windjoin.arrow.segments import SegmentWriter
 from windjoin.kernels.spec import I64, Rows
@@ -44,6 +44,28 @@ def pack(
             report(packer.counts())
 
 
+class Gathered:
+    """Batches of rows, until there are enough for what is sent to be worth it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._batches: list[pa.RecordBatch] = []
+        self.rows = self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> bool:
+        """Whether there are enough now."""
+        self._batches.append(batch)
+        self.rows += batch.num_rows
+        self._bytes += batch.nbytes
+        return self.rows >= self._limits.gather_rows or self._bytes >= self._limits.gather_bytes
+
+    def take(self) -> list[pa.RecordBatch]:
+        """All of them; none is left."""
+        taken, self._batches = self._batches, []
+        self.rows = self._bytes = 0
+        return taken
+
+
 class _Packer:
     """The rows of one stream."""
 
@@ -53,17 +75,12 @@ class _Packer:
         self.travels = _Departures(plan, stream)
         self.writer = SegmentWriter(stream, partition, plan.limits)
         self.rows = self.rejected = self.joinable = 0
-        self._gathered: list[pa.RecordBatch] = []
-        self._gathered_rows = self._gathered_bytes = 0
+        self._gathered = Gathered(plan.limits)
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Gather rows; send them when there are enough to be worth it."""
         own = as_schema(batch, self.schema, self.plan.query.names[self.stream])
-        self._gathered.append(own)
-        self._gathered_rows += own.num_rows
-        self._gathered_bytes += own.nbytes
-        limits = self.plan.limits
-        if self._gathered_rows >= limits.gather_rows or self._gathered_bytes >= limits.gather_bytes:
+        if self._gathered.add(own):
             yield from self._send()
 
     def finish(self) -> Iterator[pa.RecordBatch]:
@@ -72,11 +89,10 @@ class _Packer:
         yield from self.writer.finish()
 
     def _send(self) -> Iterator[pa.RecordBatch]:
-        if not self._gathered_rows:
+        if not self._gathered.rows:
             return
-        rows = one_batch(self._gathered, self.schema)
+        rows = one_batch(self._gathered.take(), self.schema)
         first, self.rows = self.rows, self.rows + len(rows)
-        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
         with at_place(f"partition {self.partition} of its frame, where rows count from 0"):
             prepared = self.plan.bound.prepare(self.stream, rows, first)
         if prepared.null_time is not None:

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from windjoin.arrow.hashing import hash_key, hash_rows
+from windjoin.diffusion.stretches import EARLIEST, I32, LATEST, Stretch, pieces
 from windjoin.kernels.spec import I64, Bools, Rows
 
-I32 = NDArray[np.int32]
 U64 = NDArray[np.uint64]
-EARLIEST, LATEST = -(2**63), 2**63 - 1
 
 
 class Copies(NamedTuple):
@@ -45,22 +44,9 @@ class ExchangeRoute:
     split: bool = False
 
     @classmethod
-    def of(
-        cls, stretches: Sequence[tuple[int, int, tuple[int, ...]]], *, split: bool = False
-    ) -> ExchangeRoute:
+    def of(cls, stretches: Sequence[Stretch], *, split: bool = False) -> ExchangeRoute:
         """Of stretches ``low <= t < high`` that may overlap; ends are clipped to int64."""
-        stretches = [each for each in stretches if each[0] <= LATEST and each[1] > EARLIEST]
-        low = [max(EARLIEST, stretch[0]) for stretch in stretches]
-        high = [min(LATEST + 1, stretch[1]) for stretch in stretches]
-        borders = sorted({EARLIEST, *low, *(end for end in high if end <= LATEST)})
-        chosen: list[set[int]] = [set() for _ in borders]
-        place = {border: number for number, border in enumerate(borders)}
-        for first, last, (_, _, hosts) in zip(low, high, stretches, strict=True):
-            for piece in range(place[first], place.get(last, len(borders))):
-                chosen[piece].update(hosts)
-        ends = np.cumsum([0, *map(len, chosen)]).astype(np.int64)
-        flat = [host for hosts in chosen for host in sorted(hosts)]
-        return cls(np.array(borders, np.int64), ends, np.array(flat, np.int32), split)
+        return cls(*pieces(stretches), split)
 
     @classmethod
     def everything_to(cls, *hosts: int) -> ExchangeRoute:

@@ -10,7 +10,8 @@ import pyarrow as pa
 from windjoin.arrow.narrow import Form, narrow_schema, narrowed, widened
 from windjoin.arrow.pieces import MessageAssembler, cut
 from windjoin.arrow.plan import Limits
-from windjoin.arrow.routes import I32, Copies
+from windjoin.arrow.routes import Copies
+from windjoin.diffusion.stretches import I32
 from windjoin.kernels.spec import I64
 
 PARTIAL = -1  # in place of a stream number: partial results

@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from windjoin.arrow.packing import as_schema
-from windjoin.arrow.placement import Histogram
 from windjoin.arrow.plan import Plan
-from windjoin.arrow.routes import EARLIEST, LATEST
 from windjoin.arrow.segments import arrow_array
+from windjoin.diffusion.stretches import EARLIEST, LATEST, Histogram
 from windjoin.kernels.spec import I64
 from windjoin.times import time_column
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from windjoin.arrow.packing import as_schema, one_batch
+from windjoin.arrow.packing import Gathered, as_schema, one_batch
 from windjoin.arrow.places import at_place
 from windjoin.arrow.routes import Copies
 from windjoin.arrow.segments import SegmentWriter, arrow_array
@@ -90,15 +90,10 @@ class _Packer:
         self.leaving = SegmentWriter(TRAVELLING - stream, number, limits)
         self.rows = self.late = self.null_time = self.unmatchable = 0
         self.newest: int | None = None
-        self._gathered: list[pa.RecordBatch] = []
-        self._gathered_rows = self._gathered_bytes = 0
+        self._gathered = Gathered(limits)
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        self._gathered.append(batch)
-        self._gathered_rows += batch.num_rows
-        self._gathered_bytes += batch.nbytes
-        limits = self.plan.limits
-        if self._gathered_rows >= limits.gather_rows or self._gathered_bytes >= limits.gather_bytes:
+        if self._gathered.add(batch):
             yield from self._send()
 
     def finish(self) -> Iterator[pa.RecordBatch]:
@@ -111,12 +106,11 @@ class _Packer:
             yield from self._counted()
 
     def _send(self) -> Iterator[pa.RecordBatch]:
-        if not self._gathered_rows:
+        if not self._gathered.rows:
             return
         name = self.plan.query.names[self.stream]
-        given = self._gathered
+        given = self._gathered.take()
         first = self.rows
-        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
         rows = one_batch([as_schema(batch, self.read, name) for batch in given], self.read)
         self.rows += len(rows)
         if self.numbers:

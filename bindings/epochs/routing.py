@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from windjoin.arrow.hashing import hash_key
 from windjoin.arrow.packing import less, more
-from windjoin.arrow.routes import I32, Copies
+from windjoin.arrow.routes import Copies
+from windjoin.diffusion.stretches import I32
 from windjoin.kernels.spec import I64, Bools, Rows
 
 EARLIEST = -(2**63)

@@ -15,16 +15,11 @@ import pyarrow as pa
 from pyspark import __version__ as spark_version
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
-from windjoin.arrow.placement import (
-    PAIR_COST,
-    Expected,
-    Histogram,
-    pair_cost,
-    place,
-)
+from windjoin.arrow.placement import PAIR_COST, pair_cost, place
 from windjoin.arrow.plan import Plan, Strategy, single
 from windjoin.arrow.tally import TALLY, histogram, tally
 from windjoin.diffusion.registry import SHIPPED
+from windjoin.diffusion.stretches import Expected, Histogram
 from windjoin.durations import Duration, parse_duration
 from windjoin.errors import QueryError
 from windjoin.kernels.pairwise import common_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from windjoin.diffusion.reference import Row
+from tests.diffusion.reference import Row
 
 
 def combinations_inside(

@@ -12,10 +12,11 @@ from windjoin.diffusion.atr import ATR
 from windjoin.diffusion.ctr import CTR
 from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.load import Host, Usage
-from windjoin.diffusion.reference import ReferenceCluster, Row
 from windjoin.diffusion.registry import make
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.segments import StreamProfile
+
+from tests.diffusion.reference import ReferenceCluster, Row
 
 ROWS = {2: 44, 3: 30, 4: 18}  # the number of combinations grows with the power of the streams
 Build = Callable[..., Router]

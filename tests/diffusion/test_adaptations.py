@@ -13,7 +13,8 @@ from windjoin.diffusion.atr import ATR
 from windjoin.diffusion.ctr import CTR
 from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.load import Usage
-from windjoin.diffusion.reference import ReferenceCluster, Row
+
+from tests.diffusion.reference import ReferenceCluster, Row
 
 STRATEGIES = ["atr", "ctr", "groups", "psp", "single", "ctr-random"]
 numbers = st.integers(0, 1 << 30)

@@ -9,9 +9,10 @@ from invariant import combinations_inside
 from windjoin.diffusion.baselines import Random
 from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.load import Host
-from windjoin.diffusion.reference import ReferenceCluster, Row
 from windjoin.diffusion.registry import make
 from windjoin.diffusion.segments import Segment, StreamProfile
+
+from tests.diffusion.reference import ReferenceCluster, Row
 
 STREAMS = (StreamProfile("a", window=40), StreamProfile("b", window=40))
 

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from invariant import combinations_inside, violations
 from scenarios import builder, draw_scenario, play, report
-from windjoin.diffusion.reference import Row
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.segments import Segment
+
+from tests.diffusion.reference import Row
 
 EXACT = ["atr", "atr-fixed", "ctr", "ctr-random", "groups", "psp", "single"]
 quick = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -13,11 +13,12 @@ from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.fusion import Fusion
 from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.load import Host, LoadBook, Usage, Weights
-from windjoin.diffusion.reference import ReferenceCluster, Row
 from windjoin.diffusion.registry import make, strategy
 from windjoin.diffusion.router import Part, Placement
 from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import Segment, StreamProfile, check_profiles
+
+from tests.diffusion.reference import ReferenceCluster, Row
 
 STREAMS = (StreamProfile("a", window=10), StreamProfile("b", window=20))
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.load import Host
 from windjoin.diffusion.psp import PSP
-from windjoin.diffusion.reference import ReferenceCluster, Row
 from windjoin.diffusion.segments import Segment, StreamProfile
+
+from tests.diffusion.reference import ReferenceCluster, Row
 
 
 def random_rows(chance: random.Random, streams: int) -> list[Row]:
