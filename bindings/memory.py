@@ -107,7 +107,12 @@ class Memory:
 
 
 def asked_memory(
-    memory: Any, spill: Any, on_full: Any, adaptation: Any = None, hosts: Any = None
+    memory: Any,
+    spill: Any,
+    on_full: Any,
+    adaptation: Any = None,
+    hosts: Any = None,
+    nearest: bool = False,
 ) -> Memory | None:
     """What ``memory=``, ``spill=``, ``on_full=`` and ``adaptation=`` of `Query.open` ask for."""
     if on_full not in ON_FULL:
@@ -121,8 +126,11 @@ def asked_memory(
             option = options[0]
             raise QueryError(f'{option} needs memory=, such as memory="2GB"')
         return None
-    if on_full == "shed":
-        raise QueryError('on_full="shed": there is no shedding yet; take "spill" or "error"')
+    if on_full == "shed" and nearest:
+        raise QueryError(
+            'on_full="shed" is not for nearest=: without some rows others would be the nearest;'
+            ' take "spill" or "error"'
+        )
     asked = memory if isinstance(memory, Memory) else Memory(memory)
     if isinstance(hosts, int) and hosts > asked.groups:
         raise QueryError(

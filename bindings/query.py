@@ -232,7 +232,8 @@ class Query:
         ``idle`` of their own.  ``clock`` tells the seconds.
         ``memory``: a bound on what is held, such as "2GB", or a `Memory`.  What does not fit goes
         to files in the folder ``spill``, and the results that it owes come later, from pushes,
-        `Session.clean_up` or `Session.close`; with ``on_full="error"`` pushes are refused then.
+        `Session.clean_up` or `Session.close`; with ``on_full="error"`` pushes are refused then, and
+        with ``on_full="shed"`` the oldest rows are dropped, which is counted and told of once.
         ``adaptation``: with ``hosts=``, how these share what memory there is: "lazy", "active" or
         "none"; see `Memory`.
         ``shed``: a `Shedding` that says how much work there may be; what is more is left out.

@@ -140,7 +140,12 @@ class Session(SessionBase):
         self._idle = [idle if stream.idle is None else stream.idle for stream in query.streams]
         self._memory: Keeper | None = None
         self._asked_memory = asked_memory(
-            options.memory, options.spill, options.on_full, options.adaptation, options.hosts
+            options.memory,
+            options.spill,
+            options.on_full,
+            options.adaptation,
+            options.hosts,
+            query.nearest is not None,
         )
         if self._asked_memory is not None and not query.sides.plain:
             raise QueryError(

@@ -466,7 +466,6 @@ def test_a_full_disk_is_told_of_and_the_session_goes_on(tmp_path: Path) -> None:
         ({"spill": "x"}, "spill='x' needs memory=, such as memory=\"2GB\""),
         ({"on_full": "error"}, "on_full='error' needs memory="),
         ({"memory": 1, "on_full": "wait"}, "on_full='wait'; there are 'spill', 'shed' and 'error'"),
-        ({"memory": 1, "on_full": "shed"}, 'on_full="shed": there is no shedding yet'),
     ],
 )
 def test_open_refuses(options: dict[str, Any], message: str) -> None:
@@ -499,6 +498,30 @@ def test_sizes_have_units() -> None:
         9,
         3000,
     ]
+
+
+@pytest.mark.parametrize("hosts", [None, 2])
+def test_on_full_shed_drops_the_oldest_rows_and_tells(hosts: int | None) -> None:
+    query = equality(3)
+    tables = {n: rows(300, seed, most=150) for seed, n in enumerate(query.names)}
+    known = {n: t.schema for n, t in tables.items()}
+    shared = {} if hosts is None else {"hosts": hosts, "segment": 5}
+    session = query.open(known, memory=wj.Memory(1, share=0.03), on_full="shed", **shared)
+    with pytest.warns(wj.SheddingWarning, match="the oldest rows are dropped, and results that"):
+        found = pushed(query, tables, session)
+    whole = expected(query, tables)
+    assert found <= whole
+    assert 0 < found.total() < whole.total()
+    assert session.metrics["memory"]["rows_shed"] > 0
+    assert session.metrics["memory"]["bytes_on_disk"] == 0
+    assert session.metrics["results"] == found.total()
+
+
+def test_on_full_shed_is_not_for_nearest() -> None:
+    a, b = streams((60, 60))
+    query = wj.join(a, b, on=[a["k"] == b["k"], wj.l2(a["v"], b["v"]) <= 3], nearest=2)
+    with pytest.raises(wj.QueryError, match="without some rows others would be the nearest"):
+        query.open(memory="1MB", on_full="shed")
 
 
 def test_on_full_error_refuses_pushes_until_rows_have_gone() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from windjoin.clustered import ClusterJoin
-from windjoin.errors import StateError
+from windjoin.errors import SheddingWarning, StateError, warn
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.memory import Memory
 from windjoin.progress import Report
@@ -39,6 +39,7 @@ class Spilled:
 
     spills: int = 0
     rows: int = 0
+    shed: int = 0  # rows that were dropped
 
 
 class Keeper:
@@ -52,6 +53,7 @@ class Keeper:
         self.spec: JoinSpec = live.spec
         self.limit: int = asked.limit
         self.keeps_keys = session.query.nearest is not None or counts_rows(session.query)
+        self._sheds = on_full == "shed"
         bound = session._bound
         idle = asked.idle
         self._idle = (
@@ -113,7 +115,7 @@ class Keeper:
     def check(self) -> None:
         """Before anything of a push is taken: tell of a disk that was full, once."""
         self.files.tell()
-        spills = self.files.folder is not None and not self.keeps_keys
+        spills = (self.files.folder is not None or self._sheds) and not self.keeps_keys
         if spills or self._bytes <= self.limit:
             return
         if self._look() > self.limit and self._look_anew() > self.limit:
@@ -175,16 +177,23 @@ class Keeper:
         if self._since < self._often:
             return
         self._look()
-        if self.files.folder is None:
+        if self.files.folder is not None:
+            self.files.wait = max(self.files.wait - 1, 0)
+            self._chill()
+        elif not self._sheds:
             return
-        self.files.wait = max(self.files.wait - 1, 0)
-        self._chill()
         if self.keeps_keys:
             return
         for _ in range(ROUNDS):
-            full = [None] if self.hosts is None else self.hosts.full(self._bytes, self.limit)
-            if not any(self._relieve(host) for host in full):
+            relieved = [self._relieve(host) for host in self._full()]
+            if not any(relieved):
                 return
+
+    def _full(self) -> list[int | None]:
+        """Hosts that are to spill, each by itself; None: rows of all."""
+        if self.hosts is None or self._sheds:
+            return [None]
+        return self.hosts.full(self._bytes, self.limit)
 
     def _relieve(self, host: int | None) -> bool:
         """Let rows of a host go if they do not fit, None: of all; whether any went."""
@@ -195,7 +204,7 @@ class Keeper:
             return False
         if most is None or not over:
             self.most_rows[host] = max(int(0.95 * rows), 1)
-        return self.spill(host, self._asked.share)
+        return self._shed() if self._sheds else self.spill(host, self._asked.share)
 
     def rows_of(self, host: int | None) -> int:
         """Rows in memory, of a host or all."""
@@ -247,13 +256,34 @@ class Keeper:
             self.hosts.spilled(host, generation)
         return True
 
+    def _shed(self) -> bool:
+        """Drop the oldest rows; whether there were any."""
+        self.residence.look_anew()
+        going, kept = self._choose(None, self._asked.share)
+        rows = sum(map(len, going))
+        if not rows:
+            return False
+        if not self.done.shed:
+            warn(
+                f"this session holds more than its limit of {self.limit:,} bytes, and"
+                ' on_full="shed": the oldest rows are dropped, and results that they would have'
+                " been part of are missing; metrics count them as rows_shed. This is said once",
+                SheddingWarning,
+            )
+        self.residence.epoch += 1  # rows have other numbers
+        self.residence.keep(kept)
+        self.close_stream_inputs()
+        release()
+        self.done.shed += rows
+        return True
+
     def _choose(self, host: int | None, share: float) -> tuple[list[I64], list[I64]]:
         """Numbers of rows of every stream that go, and of those that stay."""
         alive, residence = self.residence.alive(), self.residence
         joined = [residence.joined(times) for _, times in alive]
         some = [(rows[of], times[of]) for (rows, times), of in zip(alive, joined, strict=True)]
-        policy = Policy(self._asked.choose, share, self._idle)
-        if residence.key is None:
+        policy = Policy("oldest" if self._sheds else self._asked.choose, share, self._idle)
+        if residence.key is None or self._sheds:
             goes = oldest(some, policy, self._random)
         else:
             groups = [residence.groups_of(k, rows) for k, (rows, _) in enumerate(some)]
@@ -322,7 +352,9 @@ class Keeper:
             "throughput": "those with fewest results for their size first",
             "productive": "those with most results for their size first",
         }.get(asked.choose, f"{asked.choose} ones first")
-        if self.files.folder is None:
+        if self._sheds:
+            full = f"when it is full the oldest {asked.share:.0%} of the rows are dropped"
+        elif self.files.folder is None:
             full = "pushes are refused when it is full"
         elif self.keeps_keys:
             full = "when it is full payload goes to disk, and then pushes are refused"
@@ -358,6 +390,7 @@ class Keeper:
             "generations": len(self.owing.generations),
             "rows_on_disk": spilled,
             "spills": self.done.spills,
+            "rows_shed": self.done.shed,
             "spill_failures": self.files.failures,
             "results_owed": round(max(owed - self.owing.cleaned, 0.0)),
             "results_cleaned_up": self.owing.cleaned,
