@@ -28,22 +28,27 @@ def table(at):
     columns |= {"text": text} if width else {f"x{i}": random.random(rows) for i in range(8)}
     return pa.table(columns)
 session = query.open({n: table(0).schema for n in "ab"}, memory=limit, spill=folder)
-before, results, most = held("VmRSS"), 0, 0
+before, results, most, own = held("VmRSS"), 0, 0, 0
+own_before = held("RssAnon")
 for at in range(pushes):
     for name in "ab":
         results += session.push(name, table(at)).num_rows
-    most = max(most, session.state_bytes)
-memory = session.metrics["memory"]
+    most, own = max(most, session.state_bytes), max(own, held("RssAnon"))
+memory, grown = session.metrics["memory"], held("VmHWM") - before
 for found in session.clean_up():
-    results += found.num_rows
-print(json.dumps({"grown": held("VmHWM") - before, "results": results, "state": most,
+    results, own = results + found.num_rows, max(own, held("RssAnon"))
+print(json.dumps({"grown": grown, "own": own - own_before, "results": results, "state": most,
                   "disk": memory["bytes_on_disk"]}))
 """
 
 
 @pytest.mark.parametrize(("width", "keys"), [(1024, 10**7), (0, 10**6)], ids=["payload", "keys"])
 def test_the_process_stays_within_its_bound(width: int, keys: int, tmp_path: Path) -> None:
-    """1.2 times the limit and 64 MB, beside what it took before; state is several times as much."""
+    """1.2 times the limit and 64 MB, beside what it took before; state is several times as much.
+
+    While rows come that goes for all that is resident.  A clean-up reads files that are mapped, and
+    what is read of these is cache, which the system takes back as it needs: it does not count.
+    """
     rows = ROWS if width else 4 * ROWS
     given = [LIMIT, PUSHES, rows, width, keys, tmp_path]
     command = [sys.executable, "-c", PROGRAM, *map(str, given)]
@@ -53,3 +58,4 @@ def test_the_process_stays_within_its_bound(width: int, keys: int, tmp_path: Pat
     assert found["disk"] > 2 * LIMIT
     assert found["results"] > 0
     assert found["grown"] < 1.2 * LIMIT + 64_000_000, found
+    assert found["own"] < 1.2 * LIMIT + 64_000_000, found

@@ -106,7 +106,7 @@ class Cleaning:
         if left == RESIDENT:
             return False
         arrived = max(
-            int(self._epoch_of(number, *last_of(one))[0])
+            int(self._epoch_of(number, *map(np.atleast_1d, one.block.last))[0])
             for number, part in enumerate(parts)
             for one in part
         )
@@ -189,11 +189,6 @@ class Cleaning:
         return np.flatnonzero(owed)
 
 
-def last_of(one: Slice) -> tuple[I64, I64]:
-    """The greatest arrival number and the latest time of a slice."""
-    return np.array([one.row.max()]), np.array([one.time.max()])
-
-
 def _between(part: Part, low: int, high: int) -> list[Slice]:
     return [one.between(low, high) for one in part]
 
@@ -201,7 +196,5 @@ def _between(part: Part, low: int, high: int) -> list[Slice]:
 def within(part: Part, low: int, high: int) -> Part:
     """The slices of a part that have rows with low <= time <= high, whole."""
     return [
-        one
-        for one in part
-        if len(one) and int(one.time.max()) >= low and int(one.time.min()) <= high
+        one for one in part if len(one) and one.block.last[1] >= low and one.block.first <= high
     ]

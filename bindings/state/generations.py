@@ -35,6 +35,8 @@ class Block:
     group: Any
     row: I64
     left: int  # the epoch in which its rows left memory
+    last: tuple[int, int]  # the greatest arrival number, the latest time
+    first: int  # the earliest time
 
     def __len__(self) -> int:
         return len(self.time)
@@ -144,7 +146,7 @@ def read_generation(unit: Unit, left: int, specs: Sequence[StreamSpec]) -> Gener
         blocks.append([_read(batch, left) for batch in batches if batch.num_rows])
     reach = max(
         (
-            int(block.time.max()) + spec.window
+            block.last[1] + spec.window
             for spec, of_stream in zip(specs, blocks, strict=True)
             for block in of_stream
         ),
@@ -159,4 +161,5 @@ def read_generation(unit: Unit, left: int, specs: Sequence[StreamSpec]) -> Gener
 
 def _read(batch: pa.RecordBatch, left: int) -> Block:
     time, group, row = (batch.column(name).to_numpy() for name in ("time", "group", "row"))
-    return Block(batch, time, group, row, left)
+    ends = (int(row.max()), int(time.max()))
+    return Block(batch, time, group, row, left, ends, int(time.min()))

@@ -312,11 +312,18 @@ class Keeper:
 
     def clean_up(self, report: Report | None = None) -> Iterator[list[Any]]:
         """All results that are owed now."""
-        return self.owing.all(report)
+        return self._cooled(self.owing.all(report))
+
+    def _cooled(self, results: Iterator[list[Any]]) -> Iterator[list[Any]]:
+        """The same; what was read for one of them does not stay in memory."""
+        for found in results:
+            yield found
+            for payload in self._session._payloads:
+                payload.cool()
 
     def finish_jobs(self) -> Iterator[list[Any]]:
         """The rest of what clean-ups under way give."""
-        return self.owing.rest()
+        return self._cooled(self.owing.rest())
 
     def close(self) -> None:
         """Let go of all files."""

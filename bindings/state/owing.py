@@ -64,6 +64,7 @@ class Owing:
         """Rows have left memory."""
         if not self:  # nothing was owed until now
             self.clean_until = self._residence.mark
+        generation.unit.cool()
         self.generations.append(generation)
         self.hold()
 
@@ -104,6 +105,7 @@ class Owing:
             parts.append(within(whole, max(low - spec.window, LONG_AGO), high))
         for generation in everything:
             generation.unit.verify()
+            generation.unit.cool()
         stretch = Stretch(low, high, self.cleaned_epoch)
         self._jobs.append(
             Cleaning(self._spec_with, parts, self._residence.epochs, stretch, self._budget())
@@ -142,6 +144,8 @@ class Owing:
         """One load of the first clean-up."""
         began = time.perf_counter()
         owed: Owed | None = next(self._jobs[0], None)
+        for generation in self.generations:
+            generation.unit.cool()
         self.seconds += time.perf_counter() - began
         if owed is None:
             self._jobs.popleft()

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import errno
 import json
+import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping
@@ -144,6 +145,7 @@ class Unit:
     def __init__(self, name: str, buffer: Any, *, verify: bool = True) -> None:
         self.name = name
         self.path: Path | None = None
+        self._mapped: mmap.mmap | None = None
         self._buffer = buffer
         footer = self._footer()
         self.kind: str = footer["kind"]
@@ -161,13 +163,20 @@ class Unit:
     def map(cls, path: Path, *, verify: bool = True) -> Unit:
         """A unit in a file, which stays where it is."""
         try:
-            with pa.memory_map(str(path)) as mapped:
-                unit = cls(repr(str(path)), mapped.read_buffer(mapped.size()), verify=verify)
+            with open(path, "rb") as file:
+                empty = os.fstat(file.fileno()).st_size == 0
+                mapped = None if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            unit = cls(repr(str(path)), pa.py_buffer(mapped or b""), verify=verify)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise StateError(f"state file {str(path)!r} cannot be read: {reason}") from error
-        unit.path = path
+        unit.path, unit._mapped = path, mapped
         return unit
+
+    def cool(self) -> None:
+        """What was read of the file need not stay in memory; it is read again when asked for."""
+        if self._mapped is not None:
+            self._mapped.madvise(mmap.MADV_DONTNEED)
 
     def verify(self) -> None:
         """`StateError` unless all sections are as they were written."""

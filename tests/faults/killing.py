@@ -138,4 +138,4 @@ def run(kills: int, seed: int) -> dict[str, int]:
 
 if __name__ == "__main__":
     kills, first = (*map(int, sys.argv[1:]), 1)[:2]
-    print(json.dumps(run(kills, first)))
+    sys.stdout.write(json.dumps(run(kills, first)) + "\n")
