@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = ("image_pairs.py", "near_duplicates.py")
+EXAMPLES = {  # with the page that shows what they print
+    "image_pairs.py": "similarity_tutorial.md",
+    "near_duplicates.py": "similarity_tutorial.md",
+    "news_overload.py": "shedding.md",
+}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -24,7 +28,7 @@ def test_an_example_runs_and_prints_what_the_tutorial_says(name: str, tmp_path: 
     assert ran.returncode == 0, ran.stderr
     picture = tmp_path / f"{Path(name).stem}.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
-    tutorial = (ROOT / "docs" / "similarity_tutorial.md").read_text()
+    tutorial = (ROOT / "docs" / EXAMPLES[name]).read_text()
     pattern = rf"<!-- {re.escape(name)} -->\n```text\n(.*?)```"
     shown = re.findall(pattern, tutorial, re.DOTALL)
     assert shown, f"the tutorial does not show what {name} prints"
