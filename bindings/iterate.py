@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windjoin.errors import InputError, QueryError, quoted
+from windjoin.given import Metrics, Time
 
 if TYPE_CHECKING:
     from asyncio import Future, Task
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from windjoin.session import Results, Session
 
-Sources = Mapping[str, Iterable[Any]]
-AsyncSources = Mapping[str, AsyncIterable[Any]]
+Sources = Mapping[str, Iterable[object]]
+AsyncSources = Mapping[str, AsyncIterable[object]]
 Made = TypeVar("Made")
 END = object()  # instead of a batch
 AHEAD = 0.002  # seconds: a source that gives batches more slowly is joined as they come
@@ -59,7 +60,7 @@ class _Joining:
         self._session = session
 
     @property
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self) -> Metrics:
         """Counters so far, in all and per stream, as `Session.metrics` has them."""
         return self._session.metrics
 
@@ -68,7 +69,7 @@ class _Joining:
         """Rows that could not be joined so far, as `Session.rejected` has them."""
         return self._session.rejected
 
-    def advance(self, stream: str, time: Any) -> None:
+    def advance(self, stream: str, time: Time) -> None:
         """Promise that no row of a stream before ``time`` will come any more."""
         self._session.advance(stream, time)
 
@@ -223,7 +224,7 @@ class AsyncIteration(_Joining):
         super().__init__(session)
         self._desk = _Desk(session)
         self._working: Future[Results | None] | None = None
-        self._promised: list[tuple[str, Any]] = []
+        self._promised: list[tuple[str, Time]] = []
         self._batch_rows = batch_rows
         self._reading: dict[Task[Any], str] = {}
         self._read: deque[tuple[str, Any]] = deque()
@@ -253,7 +254,7 @@ class AsyncIteration(_Joining):
             raise
         raise StopAsyncIteration
 
-    def advance(self, stream: str, time: Any) -> None:
+    def advance(self, stream: str, time: Time) -> None:
         """Promise that no row of a stream before ``time`` will come any more.
 
         While batches are joined it is taken down, and counts for those that come after them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from windjoin.asof import Direction, check_direction
 from windjoin.conjunctions import conjuncts
@@ -21,6 +21,7 @@ from windjoin.expressions import (
     Udf,
     Unary,
 )
+from windjoin.given import FilePath, Length, Metrics, OpenOptions, Tables
 from windjoin.hows import INNER, How, Sides, check_conditions, check_selected, sides
 from windjoin.notebook import Explanation, query_html
 from windjoin.processor import check_isa
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from windjoin.iterate import AsyncIteration, Iteration
     from windjoin.kernels.spec import I64
     from windjoin.late import OnLate
-    from windjoin.memory import Adaptation, OnFull
+    from windjoin.memory import Adaptation, Memory, OnFull
     from windjoin.planner import Plan
     from windjoin.progress import ProgressOption
     from windjoin.session import Session
@@ -77,19 +78,19 @@ class Query:
 
     def run(
         self,
-        tables: Mapping[str, Any],
+        tables: Tables,
         *,
         threads: int | None = None,
         hosts: int | None = None,
         strategy: str = "auto",
-        segment: Any = None,
+        segment: Length | None = None,
         progress: ProgressOption = False,
         ordered: bool = False,
         weights: Sequence[float] | None = None,
         tuning: Tuning | None = None,
-        memory: Any = None,
-        spill: Any = None,
-        output: Any = None,
+        memory: int | str | Memory | None = None,
+        spill: FilePath | None = None,
+        output: FilePath | None = None,
     ) -> pa.Table:
         """Join whole tables in this process.
 
@@ -134,10 +135,10 @@ class Query:
 
     def stream(
         self,
-        tables: Mapping[str, Any],
+        tables: Tables,
         *,
-        memory: Any = None,
-        spill: Any = None,
+        memory: int | str | Memory | None = None,
+        spill: FilePath | None = None,
         progress: ProgressOption = False,
     ) -> Iterator[pa.RecordBatch]:
         """Join tables larger than memory: record batches of results, as they are found.
@@ -160,12 +161,12 @@ class Query:
 
     def indices(
         self,
-        tables: Mapping[str, Any],
+        tables: Tables,
         *,
         threads: int | None = None,
         hosts: int | None = None,
         strategy: str = "auto",
-        segment: Any = None,
+        segment: Length | None = None,
         progress: ProgressOption = False,
         ordered: bool = False,
         weights: Sequence[float] | None = None,
@@ -193,20 +194,20 @@ class Query:
         self,
         schemas: Mapping[str, pa.Schema] | None = None,
         *,
-        lateness: Any = 0,
+        lateness: Length = 0,
         rows_only: bool = False,
         keep_rejected: int = 10_000,
         hosts: int | None = None,
         strategy: str = "auto",
-        segment: Any = None,
+        segment: Length | None = None,
         ordered: bool = False,
         on_late: OnLate = "warn",
-        idle: Any = None,
+        idle: Length | None = None,
         clock: Callable[[], float] = monotonic,
         weights: Sequence[float] | None = None,
         tuning: Tuning | None = None,
-        memory: Any = None,
-        spill: Any = None,
+        memory: int | str | Memory | None = None,
+        spill: FilePath | None = None,
         on_full: OnFull = "spill",
         adaptation: Adaptation | None = None,
         shed: Shedding | None = None,
@@ -274,10 +275,10 @@ class Query:
 
     def iterate(
         self,
-        sources: Mapping[str, Iterable[Any]],
+        sources: Mapping[str, Iterable[object]],
         *,
         batch_rows: int | None = None,
-        **options: Any,
+        **options: Unpack[OpenOptions],
     ) -> Iteration:
         """Join iterables of batches; every batch that completes results yields their table.
 
@@ -301,10 +302,10 @@ class Query:
 
     def aiterate(
         self,
-        sources: Mapping[str, AsyncIterable[Any]],
+        sources: Mapping[str, AsyncIterable[object]],
         *,
         batch_rows: int | None = None,
-        **options: Any,
+        **options: Unpack[OpenOptions],
     ) -> AsyncIteration:
         """`iterate` for asynchronous iterables: ``async for table in q.aiterate(...)``.
 
@@ -321,9 +322,9 @@ class Query:
     def explain(self, format: Literal["text"] = "text") -> Explanation: ...
 
     @overload
-    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+    def explain(self, format: Literal["json"]) -> dict[str, object]: ...
 
-    def explain(self, format: Literal["text", "json"] = "text") -> Explanation | dict[str, Any]:
+    def explain(self, format: Literal["text", "json"] = "text") -> Explanation | dict[str, object]:
         """The plan and why: streams, windows, order of probing, index per step, filters.
 
         After a `run`: with the rows measured at each step beside those expected.  As text, or
@@ -363,10 +364,10 @@ class Query:
         return query_html(self)
 
     @property
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self) -> Metrics:
         """Counters of the last `run` or `indices`, of this thread's if it has run any; or empty."""
         last = self.runs.last()
-        return {} if last is None else last.metrics()
+        return {} if last is None else cast(Metrics, last.metrics())
 
     @property
     def rejected(self) -> dict[str, I64]:
@@ -381,13 +382,13 @@ def join(
     select: Expression | Sequence[Expression] | None = None,
     closed: Closed = "both",
     cross: bool = False,
-    exclude_self: bool | Iterable[Any] = False,
+    exclude_self: bool | Iterable[object] = False,
     nearest: int | None = None,
     direction: Direction | None = None,
     how: How = "inner",
-    keep: Iterable[Any] = (),
-    exists: Iterable[Any] = (),
-    missing: Iterable[Any] = (),
+    keep: Iterable[str | Stream] = (),
+    exists: Iterable[str | Stream] = (),
+    missing: Iterable[str | Stream] = (),
 ) -> Query:
     """Join 2 to 16 streams on conditions that must all hold, inside their windows.
 

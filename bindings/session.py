@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.history import Sample
 from windjoin.errors import ClusterError, QueryError, SessionError, WindjoinError, hint
 from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
+from windjoin.given import FilePath, Length, Metrics, Tables, Time
 from windjoin.held import NOTHING, Held
 from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
@@ -372,7 +373,7 @@ class Session(SessionBase):
         return self._sink
 
     @whole
-    def push_many(self, tables: Mapping[str, Any]) -> Results:
+    def push_many(self, tables: Tables) -> Results:
         """Join new rows of several streams, in order of time; the results that they complete.
 
         ``tables``: by the name of the stream whatever `push` takes.  They are refused together: no
@@ -403,7 +404,7 @@ class Session(SessionBase):
         return self._taken(self._push_together(given))
 
     @whole
-    def advance(self, stream: str, time: Any) -> None:
+    def advance(self, stream: str, time: Time) -> None:
         """Promise that no row of a stream before ``time`` will come any more.
 
         ``time``: an integer of the stream's own time column, or a datetime.
@@ -428,7 +429,7 @@ class Session(SessionBase):
         return min(streams, key=newest)
 
     @whole
-    def save(self, path: Any, *, position: Any = None) -> None:
+    def save(self, path: FilePath, *, position: object = None) -> None:
         """Write all state to a folder, from which `windjoin.restore` goes on, after a crash too.
 
         What was saved to the same folder before is not written again.  Whenever the process ends,
@@ -470,7 +471,7 @@ class Session(SessionBase):
                 yield self._leaving(self._results(found), self.sequence)
 
     @property
-    def position(self) -> Any:
+    def position(self) -> object:
         """What `save` was given last, before `windjoin.restore` or after."""
         return self._position
 
@@ -790,7 +791,7 @@ class Session(SessionBase):
             cluster.remove_host(number, lost=lost)
 
     @whole
-    def set_window(self, stream: str, length: Any, *, at: Any = None) -> None:
+    def set_window(self, stream: str, length: Length, *, at: Time | None = None) -> None:
         """Let the window of a stream have another length, from a time on.
 
         ``length``: as in `windjoin.stream`.  ``at``: a time of that stream, as in `advance`, that
@@ -856,7 +857,7 @@ class Session(SessionBase):
             return self._waiting.nbytes
         return self._live.nbytes + sum(payload.nbytes for payload in self._payloads)
 
-    def report(self, path: Any = None) -> Report:
+    def report(self, path: FilePath | None = None) -> Report:
         """What the session has done so far, drawn: text by ``print``, a page in a notebook.
 
         With ``hosts``: loads and shares of the hosts, segment length, master, borders of the ring,
@@ -874,23 +875,23 @@ class Session(SessionBase):
         """
         history = getattr(self._live, "cluster", None)
         samples = self._samples if history is None else list(history.history.samples)
-        drawn = report_of(self.metrics, samples, self.query.names)
+        drawn = report_of(cast(dict[str, Any], self.metrics), samples, self.query.names)
         if path is not None:
-            drawn.save(path)
+            drawn.save(os.fspath(path))
         return drawn
 
     @property
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self) -> Metrics:
         """Counters since the session was opened, in all and per stream."""
-        return self._metrics() if self._final is None else self._final
+        return cast(Metrics, self._metrics() if self._final is None else self._final)
 
     @overload
     def explain(self, format: Literal["text"] = "text") -> Explanation: ...
 
     @overload
-    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+    def explain(self, format: Literal["json"]) -> dict[str, object]: ...
 
-    def explain(self, format: Literal["text", "json"] = "text") -> Explanation | dict[str, Any]:
+    def explain(self, format: Literal["text", "json"] = "text") -> Explanation | dict[str, object]:
         """The plan: for rows of every stream, the order in which they probe the other windows."""
         data = as_data(self.query, None)
         if self._live is not None:

@@ -176,10 +176,10 @@ class SheddingSession(MeteredDoor, Session):
     def explain(self, format: Literal["text", "json"] = "text") -> Any:
         """The plan, and what is shed of it and why."""
         data = super().explain("json" if format == "text" else format)
-        data["shedding"] = self._shedding()
+        data["shedding"] = shedding = self._shedding()
         if format == "json":
             return data
-        return "\n".join([as_text(data), *lines(data["shedding"])])
+        return "\n".join([as_text(data), *lines(shedding)])
 
     def _shedding(self) -> dict[str, Any]:
         if self._final is not None:

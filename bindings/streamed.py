@@ -346,7 +346,7 @@ class Streamed:
             for results in s.clean_up():
                 yield from _plain(results)
             yield from _plain(s.close())
-            self.metrics = s.metrics
+            self.metrics = dict(s.metrics)
 
 
 def _plain(results: Any) -> Iterator[pa.RecordBatch]:

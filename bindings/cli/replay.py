@@ -23,7 +23,7 @@ def replay(
     schemas = {name: table.schema for name, table in tables.items()}
     joined = query.iterate(sources, schemas=schemas, shed=shed)
     found: list[Any] = list(joined)
-    metrics = joined.metrics
+    metrics: dict[str, Any] = {**joined.metrics}
     joined.close()
     schema = query.bind(schemas).schema
     return pa.concat_tables(found) if found else schema.empty_table(), metrics

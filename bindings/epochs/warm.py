@@ -74,7 +74,7 @@ class Warm:
     @property
     def shedding(self) -> dict[str, Any] | None:
         """What the session tells of its shedding; None if it does not shed."""
-        return None if self.job.shed is None else told_of(self.kept.session.metrics)
+        return None if self.job.shed is None else told_of({**self.kept.session.metrics})
 
     def results(self, new: Sequence[pa.Table]) -> Iterator[pa.Table]:
         """What the rows of the epoch complete; then the session is kept."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from windjoin.given import FilePath
     from windjoin.query import Query
     from windjoin.session import Session
 
 
-def restore(query: Query, path: Any, *, clock: Callable[[], float] = monotonic) -> Session:
+def restore(query: Query, path: FilePath, *, clock: Callable[[], float] = monotonic) -> Session:
     """A session that goes on where the one was that was saved to ``path``.
 
     In another process, on another machine, or with another version of windjoin that reads the same

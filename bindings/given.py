@@ -1,0 +1,92 @@
+"""Types of what users give and get, for signatures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+from windjoin.durations import Duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from windjoin.late import OnLate
+    from windjoin.memory import Adaptation, Memory, OnFull
+    from windjoin.planner import Plan
+    from windjoin.shedding import Shedding
+    from windjoin.tuning import Tuning
+
+FilePath = str | os.PathLike[str]
+Length = str | int | timedelta | np.timedelta64 | Duration  # of time
+Time = int | date | np.datetime64 | str
+Tables = Mapping[str, object]  # by stream, whatever `Query.run` takes as a table
+
+
+class OpenOptions(TypedDict, total=False):
+    """The options of `Query.open`, as `Query.iterate` and `Query.aiterate` take them."""
+
+    schemas: Mapping[str, pa.Schema] | None
+    lateness: Length
+    rows_only: bool
+    keep_rejected: int
+    hosts: int | None
+    strategy: str
+    segment: Length | None
+    ordered: bool
+    on_late: OnLate
+    idle: Length | None
+    clock: Callable[[], float]
+    weights: Sequence[float] | None
+    tuning: Tuning | None
+    memory: int | str | Memory | None
+    spill: FilePath | None
+    on_full: OnFull
+    adaptation: Adaptation | None
+    shed: Shedding | None
+    plan: Plan | None
+    pin: bool
+
+
+class StreamMetrics(TypedDict, total=False):
+    """Counters of one stream."""
+
+    rows_in: int
+    joinable: int
+    results: int
+    rejected: int
+    late: int
+    null_time: int
+    unmatchable: int
+    unmatched: int
+    expired: int
+    comparisons: int
+    state_rows: int
+    state_bytes: int
+    idle: bool
+    lag: float | None
+    held_by: str | None
+    held_rows: int
+    held_bytes: int
+
+
+class Metrics(TypedDict, total=False):
+    """Counters of a run or of a session, in all and per stream."""
+
+    rows_in: int
+    results: int
+    rejected: int
+    late: int
+    null_time: int
+    unmatchable: int
+    expired: int
+    comparisons: int
+    threads: int
+    state_bytes: int
+    streams: dict[str, StreamMetrics]
+    cluster: dict[str, object]
+    hosts: list[dict[str, object]] | None
+    memory: dict[str, object]
+    shedding: dict[str, object]
+    sink: dict[str, object]

@@ -1,0 +1,70 @@
+"""A program as users write it, which mypy checks strictly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pyarrow as pa
+import windjoin as wj
+
+calls = wj.stream("calls", time="ts", window="60s", unit="s", where=lambda calls: calls["x"] > 0)
+trades = wj.stream("trades", time="ts", window=timedelta(seconds=30), unit="s")
+last = wj.stream("last", time="ts", window=wj.rows(100))
+
+query = wj.join(
+    calls,
+    trades,
+    on=[
+        calls["person"] == trades["person"],
+        abs(calls["x"] - trades["y"]) <= 0.5,
+        calls["ts"] <= trades["ts"],
+    ],
+    select=[calls["person"], (calls["x"] + trades["y"]).alias("sum")],
+    how="left",
+)
+tables = {
+    "calls": {"ts": [1, 2], "person": ["ann", "bob"], "x": [1.0, 2.0]},
+    "trades": pa.table({"ts": [5], "person": ["ann"], "y": [1.25]}),
+}
+
+
+def batch() -> int:
+    found = query.run(tables, threads=2, ordered=True)
+    rows: int = found.num_rows
+    people = found.column("calls_person").to_pylist()
+    indices = query.indices(tables)
+    return rows + len(people) + int(indices["calls"][0]) + query.metrics["results"]
+
+
+def asof() -> wj.Query:
+    return wj.join(calls, trades, on=calls["person"] == trades["person"], nearest=1,
+                   direction="backward")  # fmt: skip
+
+
+def continuous(folder: str) -> int:
+    with query.open(lateness="2s", idle="30s") as session:
+        sink: wj.ParquetSink = session.to_parquet(folder, every="1m")
+        session.push("calls", tables["calls"])
+        session.push_many({"trades": tables["trades"]})
+        session.advance("calls", 10)
+        metrics = session.metrics
+        return metrics["rows_in"] + metrics["streams"]["calls"]["late"] + sink.rows
+
+
+async def source(name: str) -> AsyncIterator[object]:
+    yield tables[name]
+
+
+async def asynchronous() -> int:
+    rows = 0
+    async for found in query.aiterate({name: source(name) for name in query.names}, lateness="5s"):
+        rows += len(found)
+    return rows
+
+
+if __name__ == "__main__":
+    assert batch() > 0
+    assert asyncio.run(asynchronous()) > 0
+    assert asof().direction == "backward"
