@@ -148,7 +148,7 @@ def results(folder: Path, how: str) -> pa.Table:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(("how", "kills", "query"), [("start", 6, "chain"), ("stream", 4, "kept")])
+@pytest.mark.parametrize(("how", "kills", "query"), [("start", 7, "chain"), ("stream", 3, "kept")])
 def test_ten_kills_lose_and_double_nothing(
     cluster: Cluster, tmp_path: Path, how: str, kills: int, query: str
 ) -> None:

@@ -63,10 +63,11 @@ def nearest() -> wj.Query:
 
 
 Build = Callable[[], wj.Query]
-FEW: list[tuple[Build, str]] = [(left, "groups"), (full_of_a_band, "ctr"), (missing, "auto")]
+FEW: list[tuple[Build, str]] = [(full_of_a_band, "ctr"), (missing, "auto")]
 MORE: list[tuple[Build, str]] = [
-    (left, "auto"), (left, "atr"), (left, "psp"), (left, "single"), (full_of_a_band, "atr"),
-    (full_of_a_band, "psp"), (semi, "atr"), (semi, "single"), (anti, "atr"), (anti, "ctr"),
+    (left, "groups"), (left, "auto"), (left, "atr"), (left, "psp"), (left, "single"),
+    (full_of_a_band, "atr"), (full_of_a_band, "psp"), (semi, "atr"), (semi, "single"),
+    (anti, "atr"), (anti, "ctr"),
     (anti, "psp"), (two_kept_of_three, "atr"), (two_kept_of_three, "ctr"), (missing, "atr"),
     (two_kept_of_three, "psp"), (missing, "single"), (exists, "auto"), (exists, "atr"),
     (nearest, "groups"), (nearest, "single"), (nearest, "auto"),
