@@ -70,6 +70,21 @@ def test_comparisons_keep_to_the_budget(
     assert run.shed["comparisons"] == run.metrics["comparisons"]
 
 
+@pytest.mark.parametrize("basic", ["10s", "1m"])
+def test_one_basic_window_is_asked_in_part(per_s: float, basic: str) -> None:
+    streams = lagging(60, 40)
+    run = play(scanned(), streams, 500, shed=shedding(0.04 * per_s, basic_window=basic))
+    assert 0.9 <= run.metrics["comparisons"] / (0.04 * per_s * 60) <= 1.08
+    asked = [
+        one["asked"]
+        for stream in run.shed["streams"].values()
+        for direction in stream["directions"].values()
+        for one in direction["worth"]
+    ]
+    assert max(asked) < 0.5
+    assert set(run.results) <= by_hash(streams, WINDOW)
+
+
 def test_most_results_are_found_where_they_are(streams: dict[str, Any], per_s: float) -> None:
     truth = by_hash(streams, WINDOW)
     found = {
