@@ -43,8 +43,13 @@ def test_what_is_public_is_explained_and_shown(name: str) -> None:
         assert any(">>>" in text for text in examples), f"{name} has no example"
 
 
-def test_the_readme_says_what_its_examples_print() -> None:
-    blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+# pages whose examples are whole programs with what they print
+PROGRAMS = ("README.md", "docs/asof.md", "docs/inputs.md")
+
+
+@pytest.mark.parametrize("page", PROGRAMS)
+def test_a_page_says_what_its_examples_print(page: str) -> None:
+    blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert [kind for kind, _ in blocks] == ["python", "text"] * (len(blocks) // 2)
     namespace: dict[str, object] = {}
     for (_, program), (_, expected) in zip(blocks[::2], blocks[1::2], strict=True):
