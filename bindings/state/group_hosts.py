@@ -66,7 +66,8 @@ class GroupHosts:
         """Which groups a host has."""
         router = self._join.routing.router
         assert isinstance(router, Groups)
-        return router.table() == host
+        mine: NDArray[np.bool_] = router.table() == host
+        return mine
 
     @property
     def on_disk(self) -> NDArray[np.bool_]:
@@ -218,6 +219,10 @@ class GroupHosts:
         nbytes, on_disk = self._keeper.look_now(), self.on_disk
         owner = self._join.routing.router.table()  # type: ignore[attr-defined]
         results = self._keeper.counted.results
+        rows_on_disk = np.zeros(len(self._sizes), np.int64)
+        for generation in self._keeper.owing.generations:
+            for block in (block for of_stream in generation.blocks for block in of_stream):
+                rows_on_disk += np.bincount(block.group, minlength=len(rows_on_disk))
         found["hosts"] = {
             host: {
                 "bytes": round(self.bytes_of(host, nbytes)),
@@ -236,6 +241,7 @@ class GroupHosts:
                 "rows": int(self._sizes[group]),
                 "results": float(results[group]),
                 "on_disk": bool(on_disk[group]),
+                "rows_on_disk": int(rows_on_disk[group]),
             }
             for group in np.flatnonzero((self._sizes > 0) | on_disk)
         ]

@@ -13,6 +13,18 @@ from windjoin.kinds import INT64_MAX
 from windjoin.state.numbering import Numbering
 
 
+def groups_of_hashes(hashes: I64, count: int) -> I64:
+    """Partition groups of keys by their hashes, which of integers are these themselves.
+
+    >>> groups_of_hashes(np.arange(4), 300).tolist()
+    [0, 184, 121, 6]
+    """
+    bits = hashes.view(np.uint64)
+    mixed = (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    groups: I64 = ((mixed >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
+    return groups
+
+
 class Residence:
     """An epoch ends whenever rows leave memory; a row belongs to that in which it was joined.
 
@@ -109,10 +121,7 @@ class Residence:
         exporter, key = self._live.exporter(stream, self._keys), self.key[stream]
         by_code = self._by_code
         if by_code is None:
-            hashes = exporter.hashes(key).view(np.uint64)
-            mixed = (hashes ^ (hashes >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-            groups = (mixed >> np.uint64(33)) % np.uint64(self.group_count)
-            by_code = self._by_code = groups.astype(np.int64)
+            by_code = self._by_code = groups_of_hashes(exporter.hashes(key), self.group_count)
         found: I64 = by_code[exporter.codes(key, rows)]
         return found
 
