@@ -58,11 +58,6 @@ class Held:
             "held_bytes": round(share * self._nbytes(number)),
         }
 
-    def close_entrances(self) -> None:
-        """All rows come by where they can be looked at, from now on."""
-        self._closed.clear()
-        self._stream_inputs.clear()
-
     def look(self) -> None:
         """See whether there is something to tell; costs nothing where windows do not grow."""
         for number, window in enumerate(self._windows):

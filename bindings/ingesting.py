@@ -18,8 +18,9 @@ from windjoin.payload import Payload
 from windjoin.plain import FLOAT64, Direct, number_column
 from windjoin.pyx.arrow.payload import Gatherer, Pages
 from windjoin.pyx.live.ingest import Ingest
-from windjoin.pyx.live.store import Counts, Extent, Watermark
+from windjoin.pyx.live.store import Allowance, Counts, Extent, Watermark
 from windjoin.pyx.live.stream_joiner import StreamJoiner
+from windjoin.pyx.live.unmatched import Unmatched
 from windjoin.stream_rows import StreamRows
 
 MANY = 4  # times as many columns as are read, and a few: reading would cost less than naming them
@@ -39,6 +40,7 @@ class Ending:
     tabled: Callable[[list[pa.RecordBatch], int], Any]  # of push number ...
     results: Callable[[list[Any], int], Any]  # of row numbers and scores, the same
     expire: Callable[[], None]  # the payload of rows that have gone
+    allowance: Allowance | None  # of rows that may come in before somebody looks at memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,8 @@ class Ingesting:
     n_varlen: int
     most_columns: int
     tests: list[Test]
-    filters: Callable[[Any, Any, int], Any] | None
+    owned: int  # of them, those of ``where=``
+    filters: Callable[[Any, Any, int], tuple[Any, Any]] | None
     own: Pages | None  # None: nothing is kept, or `append` keeps it
     pages: list[Pages]
     append: Callable[[Any], None] | None
@@ -70,6 +73,10 @@ class Ingesting:
     expire: Callable[[], None] | None  # None: by pages
     told: Callable[[Any, Any, int], None] | None
     reject: Callable[[Any, Any, Any], None]
+    allowance: Allowance | None
+    tracked: Unmatched | None  # which rows are in no result, where these come out
+    alone: Callable[[int, Any], None] | None  # takes those that can be in none
+    settle: Callable[[], None] | None  # at the end of a step
 
 
 def ingest(
@@ -88,7 +95,7 @@ def ingest(
     tests = tests_of(rows.filters, rows.schema)
     own, paged = payloads[number], all(payload.only_pages for payload in payloads)
     spec = live.spec.streams[number]
-    kept = len(own.names)
+    kept, outer = len(own.names), live.outer
     return Ingest(
         Ingesting(
             joiners=live.joiners,
@@ -104,6 +111,7 @@ def ingest(
             n_varlen=len(spec.varlen),
             most_columns=MANY * max(len(direct), kept) + FEW,
             tests=tests or [],
+            owned=rows.owned,
             filters=None if tests is not None else rows.live_rows,
             own=own.pages if kept and own.only_pages else None,
             pages=[payload.pages for payload in payloads],
@@ -116,6 +124,10 @@ def ingest(
             expire=None if paged and live.spec.nearest is None else ending.expire,
             told=told,
             reject=_of_tables(reject),
+            allowance=ending.allowance,
+            tracked=None if outer is None else outer.tracked(number),
+            alone=None if outer is None else outer.give,
+            settle=None if outer is None else live.settle,
         )
     )
 

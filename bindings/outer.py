@@ -47,6 +47,22 @@ def numbers(bound: BoundQuery, found: Sequence[I64], left: Left) -> list[I64]:
     ]
 
 
+def extended(bound: BoundQuery, found: Sequence[Any], left: Left) -> list[Any]:
+    """Row numbers of all that comes out, for every stream, and scores; of rows alone there are
+    none: -1, or NaN.
+    """
+    if not left:
+        return list(found)
+    streams = len(bound.query.streams)
+    columns = [[column] for column in found]
+    for stream, rows in left:
+        for number, column in enumerate(columns):
+            none = NONE if column[0].dtype == np.int64 else np.nan
+            column.append(rows if number == stream else np.full(len(rows), none))
+    assert len(columns) == streams + len(bound.spec.scores)
+    return [np.concatenate(column) for column in columns]
+
+
 def with_unmatched(bound: BoundQuery, results: pa.Table, fetch: Fetch, left: Left) -> pa.Table:
     """A table of results, and behind them rows that are in none."""
     apart = [unmatched(bound, fetch, stream, rows) for stream, rows in left if len(rows)]

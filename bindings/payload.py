@@ -154,13 +154,18 @@ def _width(arrow: Any) -> int:
     return arrow.bit_width // 8 if simple and not pat.is_boolean(arrow) else 0
 
 
-def gatherer(columns: Sequence[tuple[int, Pages | None, int]], schema: pa.Schema) -> Gatherer:
-    """Gathers columns of pages, and values that are there, into record batches of ``schema``."""
-    return Gatherer(columns, lambda address: pa.RecordBatch._import_from_c(address, schema))
+def gatherer(
+    columns: Sequence[tuple[int, Pages | None, int]], schema: pa.Schema, lacking: bool = False
+) -> Gatherer:
+    """Gathers columns of pages, and values that are there, into record batches of ``schema``.
+
+    lacking: a row may be missing, as number -1
+    """
+    return Gatherer(columns, lambda at: pa.RecordBatch._import_from_c(at, schema), lacking)
 
 
 def gatherer_of_all(
-    output: ResultColumns, names: Sequence[str], payloads: Sequence[Payload]
+    output: ResultColumns, names: Sequence[str], payloads: Sequence[Payload], lacking: bool
 ) -> Gatherer | None:
     """Gathers whole results from pages; None if a column is computed or lies in chunks.
 
@@ -180,4 +185,4 @@ def gatherer_of_all(
         if place is None:
             return None
         columns.append((stream, payloads[stream].pages, place))
-    return gatherer(columns, output.schema)
+    return gatherer(columns, output.schema, lacking)

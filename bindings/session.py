@@ -35,7 +35,7 @@ from windjoin.late import LateRows, OnLate
 from windjoin.layout import empty_table
 from windjoin.memory import Adaptation, OnFull, asked_memory
 from windjoin.notebook import Explanation, metrics_html, query_html
-from windjoin.outer import numbers, with_unmatched
+from windjoin.outer import extended, numbers, with_unmatched
 from windjoin.output import Fetch
 from windjoin.own_times import END
 from windjoin.payload import Payload, gatherer_of_all
@@ -45,6 +45,7 @@ from windjoin.progress import ProgressOption, progress_bar
 from windjoin.push_many import Batch, by_time, check_tables, joined, stretches, whole_batches
 from windjoin.pyx.base.cpu import isa
 from windjoin.pyx.live.session_base import SessionBase, StreamInput, whole
+from windjoin.pyx.live.store import Allowance
 from windjoin.query import Query
 from windjoin.rejected import Rejected
 from windjoin.reporting import Report, report_of
@@ -58,7 +59,6 @@ from windjoin.waiting import PendingRows
 from windjoin.watermarks import length_ticks
 
 if TYPE_CHECKING:
-    from windjoin.memory import Memory
     from windjoin.state.keeper import Keeper
     from windjoin.state.snapshot import Written
 
@@ -68,7 +68,7 @@ COUNTED = (
     *("results", "rejected", "late", "null_time", "unmatchable", "expired", "comparisons"),
     *("state_rows", "state_bytes"),
 )
-SEQUENCE = b"windjoin.push"  # in the metadata of results
+SEQUENCE = "windjoin.push"  # in the metadata of results
 IN_USE = "this session is in use by another thread; push from one thread at a time"
 CLOSED = "this session is closed; open a new one with Query.open"
 BROKEN_OFF = (
@@ -169,6 +169,7 @@ class Session(SessionBase):
         self._position: Any = None
         self._parts: Parts | None = None  # of a join that is several
         self._sink: ParquetSink | None = None
+        self._allowance = None if self._asked_memory is None else Allowance()
         if schemas is not None:
             self._begin(schemas)
 
@@ -185,7 +186,8 @@ class Session(SessionBase):
             Payload(bound.schemas[name], columns)
             for name, columns in zip(self.query.names, kept, strict=True)
         ]
-        self._gather = gatherer_of_all(bound.output, self.query.names, self._payloads)
+        lacking = not self.query.sides.plain
+        self._gather = gatherer_of_all(bound.output, self.query.names, self._payloads, lacking)
         self._empty = empty_table(bound.schema)
         self._rejected = {
             name: Rejected(bound.schemas[name], asked.keep_rejected) for name in self.query.names
@@ -204,7 +206,7 @@ class Session(SessionBase):
                 live: Intake = self._parts.join(lateness, silence, join_of)
             else:
                 live = join_of(bound, bound.spec_with(self._fetch_live), silence)
-        self._open_entrances(bound, live, any(kept))
+        self._open_stream_inputs(bound, live, any(kept))
         windows, payloads = live.windows, self._payloads
         self._held = Held(
             bound,
@@ -212,26 +214,20 @@ class Session(SessionBase):
             self._stream_inputs,
             lambda number: windows[number].nbytes + payloads[number].nbytes,
         )
-        live.on_care = self._held.look
+        live.on_care = self._look
         self._live = live
         if self._asked_memory is not None:
-            self._bound_memory(self._asked_memory)
+            from windjoin.state.keeper import Keeper
+
+            self._memory = Keeper(self, self._asked_memory, asked.on_full, self._allowance)
         live.begin()
 
-    def _bound_memory(self, asked: Memory) -> None:
-        from windjoin.state.keeper import Keeper
-
-        self._memory = keeper = Keeper(self, asked, self._options.on_full)
-        assert self._live is not None
-        assert self._held is not None
-        tell = self._held.look
-
-        def look() -> None:
-            tell()
-            keeper.look()
-
-        self._live.on_care = look
-        keeper.look()
+    def _look(self) -> None:
+        """Now and then, after a push."""
+        if self._held is not None:
+            self._held.look()
+        if self._resizing is not None:
+            self._resizing.settle()
 
     def _wanted(self, bound: BoundQuery) -> list[list[str]]:
         """For every stream, the columns that are kept as long as its rows."""
@@ -256,7 +252,7 @@ class Session(SessionBase):
         ordered = self._options.ordered
         return ClusterJoin(spec, hosts, lateness=lateness, ordered=ordered, silence=silence)
 
-    def _open_entrances(self, bound: BoundQuery, live: Intake, kept: bool) -> None:
+    def _open_stream_inputs(self, bound: BoundQuery, live: Intake, kept: bool) -> None:
         """A fast path for streams whose rows the kernels take as they lie in memory.
 
         kept: columns are, so rows have to come as tables
@@ -272,8 +268,11 @@ class Session(SessionBase):
             tabled=lambda batches, sequence: numbered(
                 pa.Table.from_batches(batches, schema), sequence
             ),
-            results=lambda found, sequence: numbered(self._results(found), sequence),
+            results=lambda found, sequence: numbered(
+                self._with_owed(self._results(found)), sequence
+            ),
             expire=self._expire,
+            allowance=self._allowance,
         )
         for number, name in enumerate(names):
             self._stream_inputs[name] = StreamInput(
@@ -292,13 +291,13 @@ class Session(SessionBase):
                     self._told_of(number),
                     self._rejected[name].add,
                 ),
+                self._allowance,
             )
 
     @property
     def _straight(self) -> bool:
-        """Whether all that becomes of a push is its results."""
-        plain = self.query.sides.plain and self._parts is None
-        return plain and self._asked_memory is None and self._sink is None
+        """Whether one join takes the rows as they come, and whoever pushes them its results."""
+        return self._parts is None and self._sink is None
 
     def _told_of(self, number: int) -> Callable[[I64, Bools, int], None]:
         """What tells of late rows of a stream: given times, which are late, and the watermark."""
@@ -629,16 +628,18 @@ class Session(SessionBase):
     def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
         """Join rows of one stream; ``told``: what is to be said of late ones has been said."""
         assert self._live is not None
-        if self._memory is not None and not self._memory.is_easy(table.num_rows):
+        if self._memory is not None and not self._memory.allows(table.num_rows):
             return self._push_within(self._memory, [(number, table)], told)
         stream_input = self._stream_inputs.get(self.query.names[number])
-        if stream_input is not None and not told:
+        if stream_input is not None:
             with as_own_errors():
-                found = stream_input.through(table, 0)
+                found = stream_input.through(table, 0, told)
             if found is not None:
                 return self._with_owed(found)
         batch = self._ready(number, table, told)
         self._session_lock.begin()
+        if self._memory is not None:
+            self._memory.came(table.num_rows)
         with as_own_errors():
             self._payloads[number].append(table)
             found = self._live.push(number, batch.prepared.rows, batch.late_split)
@@ -725,7 +726,7 @@ class Session(SessionBase):
 
     def _results(self, found: list[Any]) -> Results:
         """``found``: row numbers of every stream, and scores."""
-        if self._resizing is not None:
+        if isinstance(self._live, ClusterJoin) and self._resizing is not None:
             found = self._resizing.only_results(found)
         if not self.query.sides.plain:
             outer = None if self._live is None else self._live.outer
@@ -747,6 +748,11 @@ class Session(SessionBase):
         assert bound is not None
         if self.rows_only:
             return dict(zip(self.query.given, numbers(bound, found, left), strict=True))
+        if self._gather is not None:
+            rows = extended(bound, found, left)
+            if not len(rows[0]):
+                return self._empty
+            return pa.Table.from_batches(self._gather.gather(rows), bound.schema)
         rows, scores = found[: len(self._payloads)], found[len(self._payloads) :]
         results = self._empty
         if len(rows[0]):
@@ -817,8 +823,6 @@ class Session(SessionBase):
         self._resizing.check(self.query.names[number], number, at, when)
         self._session_lock.begin()
         with as_own_errors():
-            if self._held is not None:
-                self._held.close_entrances()
             self._resizing.add(number, when, ticks)
 
     @contextmanager
@@ -982,9 +986,7 @@ def numbered(results: Results, sequence: int) -> Results:
     """Results that say with which push they left."""
     if not sequence or isinstance(results, dict) or not results.num_rows:
         return results
-    known: Any = results.schema.metadata or {}
-    metadata = {**known, SEQUENCE: str(sequence)}
-    return results.replace_schema_metadata(metadata)
+    return results.replace_schema_metadata(pa.KeyValueMetadata(**{SEQUENCE: str(sequence)}))
 
 
 def _united(first: list[list[str]], second: list[list[str]]) -> list[list[str]]:

@@ -36,7 +36,7 @@ class StreamRows:
     def __init__(self, time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> None:
         self.time = time
         self.filters = list(plan.filters)
-        self._owned = plan.owned
+        self.owned = plan.owned
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
         self._wides = plan.all_varlen
@@ -112,9 +112,13 @@ class StreamRows:
             return None
         return [*self._direct, *self._sets]
 
-    def live_rows(self, timed: Bools | None, data: Any, first_row: int) -> Bools | None:
-        """Rows with a time (``timed``, None: all) that all conditions let pass; None: all."""
-        return self._live(timed, lambda column: data.column(column.name), first_row)[0]
+    def live_rows(
+        self, timed: Bools | None, data: Any, first_row: int
+    ) -> tuple[Bools | None, Bools | None]:
+        """Rows with a time (``timed``, None: all) that all conditions let pass, and those that
+        ``where`` lets pass; None: all.
+        """
+        return self._live(timed, lambda column: data.column(column.name), first_row)
 
     @property
     def as_they_lie(self) -> bool:
@@ -157,7 +161,7 @@ class StreamRows:
                 kept = kept | raised
                 every.append((condition, raised))
             live = kept if live is None else live & kept
-            present = live if number <= self._owned else present
+            present = live if number <= self.owned else present
         for condition, raised in every:
             self._refuse(condition, raised, live, fetch, first_row)
         return live, present

@@ -20,6 +20,8 @@ from windjoin.pyx.live.store import Store, expire
 from windjoin.pyx.live.stream_joiner import StreamJoiner
 from windjoin.pyx.probing.pipeline import Pipeline
 
+Giver = Callable[[list[I64]], list[Any]]
+
 
 class LiveJoin(Intake):
     """State and hops of one continuous join; not for two threads at a time."""
@@ -43,6 +45,7 @@ class LiveJoin(Intake):
         self._given = 0  # results that waited for better partners
         self._done = [(0, 0)] * len(spec.streams)  # by pipelines that are gone, as in `done_by`
         self.replanner = Replanner(pinned=pinned)
+        self._sift: Giver | None = None
         self._waiting: PendingNearest | None = None
         if spec.nearest is not None:
             self._waiting = PendingNearest(spec.nearest, self._scores.of(self._none()))
@@ -67,9 +70,7 @@ class LiveJoin(Intake):
         self.pipelines = [self._pipeline(order) for order in orders]
         self._found += sum(joiner.results for joiner in self.joiners)
         self._stores = self.new_stores()
-        give: Callable[[list[I64]], list[Any]] | None = self._scored if self._scores else None
-        give = give if self._waiting is None else self._nearest
-        give = give if self.outer is None else self._looked_at_by_outer
+        give = self._giver()
         self.joiners[:] = [
             StreamJoiner(
                 number, self._stores, self.clocks, self._runner(number, one), self._maintain, give,
@@ -77,6 +78,23 @@ class LiveJoin(Intake):
             )
             for number, one in enumerate(self.pipelines)
         ]  # fmt: skip
+
+    def _giver(self) -> Giver | None:
+        """What makes of the rows of new results what is given out, before any is forgotten."""
+        give: Giver | None = self._scored if self._scores else None
+        give = give if self._waiting is None else self._nearest
+        give = give if self.outer is None else self._looked_at_by_outer
+        return give if self._sift is None else self._sifted
+
+    def sift(self, sift: Giver | None) -> None:
+        """Let results go through ``sift`` from now on, which may leave some out."""
+        self._sift = sift
+        for joiner in self.joiners:
+            joiner.give = self._giver()
+
+    def _sifted(self, found: list[I64]) -> list[Any]:
+        assert self._sift is not None
+        return self._scored(self._sift(found))
 
     def _pipeline(self, order: Order) -> Pipeline:
         return pipeline(self.spec, order, self.windows)
@@ -151,7 +169,7 @@ class LiveJoin(Intake):
             alone = rows.usable & ~late_split.late
         self.outer.admit(stream, rows, late_split.late, alone)
         found = self._push(stream, rows, late_split)
-        self._settle()
+        self.settle()
         return found
 
     def _push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
@@ -254,7 +272,7 @@ class LiveJoin(Intake):
         given = self._scored(found) if self._waiting is None else self._nearest(found)
         return self.outer.look_at(given)
 
-    def _settle(self, at_end: bool = False) -> None:
+    def settle(self, at_end: bool = False) -> None:
         """Rows that no row to come can meet come out if they are in no result."""
         if self.outer is not None:
             waiting = () if self._waiting is None else self._waiting.rows
@@ -269,7 +287,7 @@ class LiveJoin(Intake):
             self._given += len(rows[0])
         if self.outer is not None:
             rows = self.outer.look_at(rows)
-            self._settle(at_end=True)
+            self.settle(at_end=True)
         return rows
 
     def first_needed(self, stream: int) -> int:
@@ -285,7 +303,7 @@ class LiveJoin(Intake):
         if self.silence is not None:
             self.silence.heard(stream)
         gone = expire(self._stores, self.clocks)
-        self._settle()
+        self.settle()
         self.keep_small()
         self._maintain_sometimes(1 + gone // 2)
 
@@ -320,7 +338,7 @@ class LiveJoin(Intake):
 
     def _maintain(self) -> int:
         """What joiners leave undone, now and then."""
-        self._settle()  # before rings expire
+        self.settle()  # before rings expire
         sooner = super()._maintain()
         self._measure_again()
         for joiner in self.joiners if sooner else ():

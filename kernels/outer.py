@@ -69,7 +69,7 @@ class Outer:
     def __init__(self, kept: Kept, windows: Sequence[Window]) -> None:
         self.kept = kept
         self._windows = windows
-        self._tracked = {stream: Unmatched() for stream in kept.streams}
+        self._all_tracked = {stream: Unmatched() for stream in kept.streams}
         self._left: Left = []
         self._deferred = {stream: np.empty(0, np.int64) for stream in kept.streams}
         self.counts = dict.fromkeys(kept.streams, 0)  # rows that came out
@@ -78,14 +78,14 @@ class Outer:
     @property
     def nbytes(self) -> int:
         """Bytes allocated."""
-        return sum(tracked.nbytes for tracked in self._tracked.values())
+        return sum(tracked.nbytes for tracked in self._all_tracked.values())
 
     def admit(self, stream: int, rows: Rows, late: Bools | None, usable: Bools | None) -> None:
         """Rows arrive; those that match nothing, whatever comes, are final.
 
         usable: those that can be part of a result, None: all
         """
-        tracked = self._tracked.get(stream)
+        tracked = self._all_tracked.get(stream)
         if tracked is None:
             return
         first = tracked.tail
@@ -95,17 +95,17 @@ class Outer:
         alone = ~rows.usable  # for want of an operand
         for mask in (rows.present, None if late is None else ~late):
             alone = alone if mask is None else alone & mask
-        self._give(stream, first + np.flatnonzero(alone))
+        self.give(stream, first + np.flatnonzero(alone))
 
     def look_at(self, found: list[Any]) -> list[Any]:
         """What comes out for new results."""
         if self.kept.form == "pairs":
-            for stream, tracked in self._tracked.items():
+            for stream, tracked in self._all_tracked.items():
                 tracked.mark(found[stream])
                 self._no_more_deferred(stream, found[stream])
             return found
         (stream,) = self.kept.streams
-        new = self._tracked[stream].mark_new(found[stream])
+        new = self._all_tracked[stream].mark_new(found[stream])
         before = self._no_more_deferred(stream, found[stream])
         new = np.concatenate([before, new]) if len(before) else new
         if self.kept.form == "unmatched":
@@ -128,7 +128,7 @@ class Outer:
 
         waiting: by stream, rows of results that may or may not come out yet
         """
-        for stream, tracked in self._tracked.items():
+        for stream, tracked in self._all_tracked.items():
             window = self._windows[stream]
             rows = tracked.before(window.rings[0], window.extent.horizon, at_end)
             if len(waiting):
@@ -136,9 +136,14 @@ class Outer:
                 waits = np.isin(rows, waiting[stream])
                 self._deferred[stream], rows = rows[waits], rows[~waits]
             if len(rows):
-                self._give(stream, rows)
+                self.give(stream, rows)
 
-    def _give(self, stream: int, rows: I64) -> None:
+    def tracked(self, stream: int) -> Unmatched | None:
+        """What knows which rows of a stream are in no result; None: they do not come out."""
+        return self._all_tracked.get(stream)
+
+    def give(self, stream: int, rows: I64) -> None:
+        """Rows of a stream come out, as they are in no result for good."""
         if self.kept.form == "matched" or not len(rows):
             return
         self.counts[stream] += len(rows)
@@ -146,14 +151,14 @@ class Outer:
 
     def state(self, stream: int) -> tuple[dict[str, int], I64, I64]:
         """For `resume`: numbers, rows in results that are not decided, and rows that wait."""
-        tracked = self._tracked[stream]
+        tracked = self._all_tracked[stream]
         rows = np.arange(tracked.first, tracked.tail)
         known = {"first": tracked.first, "passed": tracked.passed, "came": self.counts[stream]}
         return known, rows[tracked.has(rows)], self._deferred[stream]
 
     def resume(self, stream: int, known: dict[str, int], matched: I64, deferred: I64) -> None:
         """Go on where another left off; the rows are there."""
-        tracked, window = self._tracked[stream], self._windows[stream]
+        tracked, window = self._all_tracked[stream], self._windows[stream]
         first = known["first"]
         tracked.begin_at(first, known["passed"])
         times = window.rings[0].get(first, window.tail - first)

@@ -35,7 +35,7 @@ def outcome(query: wj.Query, come: Pushes, lateness: int) -> tuple[list[Any], di
 def looked_at_twice() -> Iterator[None]:
     """No row is taken as it lies."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Session, "_open_entrances", lambda session, *_: None)
+        patch.setattr(Session, "_open_stream_inputs", lambda session, *_: None)
         patch.setattr(LiveJoin, "_push_as_they_lie", lambda join, stream, rows: None)
         yield
 

@@ -89,6 +89,84 @@ def test_nulls_and_disorder_are_seen_to(size: int, as_batch: bool, only_short: N
     assert pushed(query(), tables, size, as_batch, lateness=9) == wanted(query(), tables)
 
 
+def holey(seed: int) -> pa.Table:
+    """Rows out of order, some without a time or a key, with payload of every layout."""
+    rng = np.random.default_rng(seed + 9)
+    lists = [[n, None][: n % 3] if n % 4 else None for n in range(ROWS)]
+    more = {
+        "s": [None if n % 7 == 3 else "payload " * (n % 4) for n in range(ROWS)],
+        "bit": pa.array(np.arange(ROWS) % 3 == 0),
+        "l": lists,
+        "v": pa.array([[n, n] for n in range(ROWS)], pa.list_(pa.int16(), 2)),
+    }
+    table = rows(seed, more)
+    times = pa.array(table["t"].to_numpy() - rng.integers(0, 9, ROWS), mask=rng.random(ROWS) < 0.1)
+    keys = pa.array(table["k"].to_numpy(), mask=rng.random(ROWS) < 0.1)
+    return table.set_column(0, "t", times).set_column(1, "k", keys)
+
+
+def in_session(joined: wj.Query, tables: dict[str, pa.Table], size: int, **options: Any) -> Any:
+    """All results of a session, as dictionaries."""
+    schemas = {name: table.schema for name, table in tables.items()}
+    with joined.open(schemas, lateness=9, on_late="keep", **options) as session:
+        found = [
+            session.push(name, table.slice(start, size))
+            for start in range(0, ROWS, size)
+            for name, table in tables.items()
+        ]
+        found.append(session.close())
+    return sorted(str(row) for out in found for row in out.to_pylist())
+
+
+@pytest.mark.parametrize("size", [1, 7, 130])
+@pytest.mark.parametrize("how", ["left", "full", "semi", "anti"])
+@pytest.mark.parametrize("where", [None, lambda s: s["n"] % 5 > 0, lambda s: s["n"] > 50])
+def test_rows_alone_come_out_of_compiled_code(
+    how: Any, where: Any, size: int, only_short: None
+) -> None:
+    a, b = (wj.stream(name, time="t", window=20, where=where) for name in "ab")
+    joined = wj.join(a, b, on=~((a["k"] != b["k"]) | (a["n"] >= 350)), how=how)
+    tables = {name: holey(seed) for seed, name in enumerate("ab")}
+    expected = sorted(map(str, joined.run(tables).to_pylist()))
+    assert in_session(joined, tables, size) == expected
+
+
+def test_bounded_sessions_take_rows_the_same_way_until_memory_is_short(
+    only_short: None, tmp_path: Any
+) -> None:
+    tables = {name: holey(seed) for seed, name in enumerate("ab")}
+    expected = sorted(map(str, query().run(tables).to_pylist()))
+    options = {"memory": "1GB", "spill": tmp_path}
+    assert in_session(query(), tables, 7, **options) == expected
+
+
+def test_rows_in_several_chunks_are_taken_together(only_short: None) -> None:
+    tables = {name: rows(seed) for seed, name in enumerate("ab")}
+    parts = {
+        name: pa.concat_tables([table.slice(start, 3) for start in range(0, ROWS, 3)])
+        for name, table in tables.items()
+    }
+    assert parts["a"]["k"].num_chunks > 100
+    expected = sorted(map(str, query().run(tables).to_pylist()))
+    assert in_session(query(), parts, 50) == expected
+
+
+def test_windows_that_change_do_not_change_the_way(only_short: None) -> None:
+    schema = rows(0).schema
+    with query().open(dict.fromkeys("ab", schema)) as session:
+        session.push("a", {"t": [1, 2, 3], "k": [1, 1, 1], "n": [0, 1, 2]})
+        session.set_window("a", 2, at=4)
+        out = session.push("b", {"t": [3, 5], "k": [1, 1], "n": [0, 1]})
+        assert out["a_n"].to_pylist() == [0, 1, 2, 2]
+        assert session.metrics["results"] == 4
+        session.set_window("a", 20, at=40)
+        session.push("a", {"t": [500], "k": [1], "n": [3]})
+        for time in range(501, 3000):
+            session.push("b", {"t": [time], "k": [2], "n": [time]})
+        assert session.push("b", {"t": [3000], "k": [1], "n": [0]}).num_rows == 0
+        assert not session._resizing.changes
+
+
 @pytest.mark.parametrize("rows_only", [True, False])
 def test_late_rows_are_kept_and_counted(rows_only: bool, only_short: None) -> None:
     schema = rows(0).schema

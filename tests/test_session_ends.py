@@ -161,9 +161,10 @@ def test_an_interrupt_before_rows_were_taken_refuses_them(
         return original(*given)
 
     monkeypatch.setattr(pkgutil.resolve_name(owner), name, interrupted)
-    two = [pa.table({"t": [time], "k": [1]}) for time in (2, 1)]
-    late = pa.concat_tables(two)  # not for the fast path
-    session = query().open({"a": SCHEMA, "b": SCHEMA}, rows_only=rows_only, lateness=5)
+    late = pa.table({"t": [2, 1], "k": [1, 1]})
+    a, b = (wj.stream(name, time="t", window=10) for name in "ab")
+    computed = wj.join(a, b, on=a["k"] + 1 == b["k"] + 1)  # not for compiled code alone
+    session = computed.open({"a": SCHEMA, "b": SCHEMA}, rows_only=rows_only, lateness=5)
     session.push("b", pa.table(row(1)))
     interrupt.append(1)
     with pytest.raises(KeyboardInterrupt):

@@ -14,6 +14,7 @@ from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.memory import Memory
 from windjoin.progress import Report
 from windjoin.pyx.base.output import release
+from windjoin.pyx.live.store import Allowance
 from windjoin.row_windows import counts_rows
 from windjoin.state.choosing import Counted, Policy, chosen_groups, oldest
 from windjoin.state.generation_files import GenerationFiles, reason_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 ROUNDS = 3  # of spilling, until the rest fits
 CHECK_EVERY = 1024  # rows, less often than which nobody looks how much memory is taken
-EASY_ROWS = 8192  # of a push; more are joined in stretches
 EASY = 1 << 13  # bytes of the limit for each of them
 FEWER = 0.75  # of the rows there were, so that it pays to give room back
 COLD_SHARE = 16  # of the limit: less payload in memory is not worth a file
@@ -45,7 +45,10 @@ class Spilled:
 class Keeper:
     """The memory of one session; not before its schemas are known."""
 
-    def __init__(self, session: Session, asked: Memory, on_full: str) -> None:
+    def __init__(
+        self, session: Session, asked: Memory, on_full: str, allowance: Allowance | None
+    ) -> None:
+        """``allowance``: of rows that may come in before somebody asks `allows`."""
         assert session._live is not None
         assert session._bound is not None
         live = session._live
@@ -73,7 +76,9 @@ class Keeper:
         self.most_rows: dict[int | None, int] = {}  # that fit, by host, once that is known
         self._often: int = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
         self._bytes: int = 0
-        self._since = self._rows_seen = self._look_at = 0
+        self._since = self._rows_seen = 0
+        self._allowance = allowance if allowance is not None else Allowance()
+        self._allowance.rows = 0
         self._mapped = self.limit // COLD_SHARE
         self._rows_then = 2**62  # rows when room was last given back
 
@@ -116,6 +121,8 @@ class Keeper:
         """Before anything of a push is taken: tell of a disk that was full, once."""
         self.files.tell()
         spills = (self.files.folder is not None or self._sheds) and not self.keeps_keys
+        if not spills and 2 * self._bytes > self.limit and self._since >= self._often:
+            self._look()
         if spills or self._bytes <= self.limit:
             return
         if self._look() > self.limit and self._look_anew() > self.limit:
@@ -124,15 +131,6 @@ class Keeper:
                 " nothing of the push was taken; advance the streams so that rows can go, or give"
                 ' more memory=, or on_full="spill" where keys can be spilled'
             )
-
-    def look(self) -> None:
-        """Now and then: rows may come the fast path as long as there is room."""
-        come = sum(counts.rows_in for counts in self._live.counts)
-        if come < self._look_at:
-            return
-        if 2 * self._look() > self.limit:
-            self.close_stream_inputs()
-        self._look_at = come + self._soon()
 
     def _look_anew(self) -> int:
         """The same with no more room than the rows that are left need."""
@@ -152,21 +150,27 @@ class Keeper:
         self._rows_seen = sum(map(len, self._live.windows))
         return self._bytes
 
-    def is_easy(self, coming: int) -> bool:
+    def allows(self, coming: int) -> bool:
         """Whether some rows may come as if there were no bound: nothing is on disk, or near it."""
-        if self.residence.epoch or coming > EASY_ROWS or self._since + coming >= self._soon():
+        if self.residence.epoch or self.hosts is not None or 2 * self._bytes > self.limit:
             return False
-        if self.hosts is not None:
-            return False
-        self._since += coming
-        return True
+        if coming > self._allowance.rows:
+            near = 2 * self._look() > self.limit
+            self._allowance.rows = 0 if near else self._soon()
+            self._since = self._often if near else 0  # what comes now may be too much
+        return bool(coming <= self._allowance.rows)
+
+    def came(self, rows: int) -> None:
+        """So many came though nobody has counted them."""
+        self._allowance.rows = max(self._allowance.rows - rows, 0)
 
     def _soon(self) -> int:
         """Rows until somebody should look again."""
-        if 2 * self._bytes > self.limit or not self._bytes:
-            return int(self._often)
+        if not self._rows_seen:
+            return self._often
         each = self._bytes // max(self._rows_seen, 1) + 1
-        return int(max(self._often, (self.limit - self._bytes) // (4 * each)))
+        spare = self.limit - 2 * self._bytes  # also when all that is held doubles at once
+        return int(max(self._often, spare // (4 * each)))
 
     def make_room(self, coming: int) -> None:
         """Let rows go to disk until what is left fits, and some that are about to come."""
@@ -177,6 +181,7 @@ class Keeper:
         if self._since < self._often:
             return
         self._look()
+        self._since = coming
         if self.files.folder is not None:
             self.files.wait = max(self.files.wait - 1, 0)
             self._chill()
@@ -248,7 +253,7 @@ class Keeper:
         residence.keep(kept)
         for window in self._live.windows:  # rows before it may come, of no use but to those on disk
             window.extent.horizon = min(window.extent.horizon, window.extent.hold)
-        self.close_stream_inputs()
+        self._allowance.rows = 0
         release()
         self.done.spills += 1
         self.done.rows += generation.rows
@@ -272,7 +277,7 @@ class Keeper:
             )
         self.residence.epoch += 1  # rows have other numbers
         self.residence.keep(kept)
-        self.close_stream_inputs()
+        self._allowance.rows = 0
         release()
         self.done.shed += rows
         return True
@@ -343,10 +348,6 @@ class Keeper:
     def has_spilled(self) -> bool:
         """Whether rows have left memory that others may still meet."""
         return bool(self.owing)
-
-    def close_stream_inputs(self) -> None:
-        """Rows come the general path from now on: the fast one gives numbers in the windows."""
-        self._session._stream_inputs.clear()
 
     def head(self, stream: int) -> int:
         """The number of the first row of a window."""

@@ -98,8 +98,6 @@ def resume_keeper(keeper: Keeper, about: dict[str, Any], folder: Folder) -> None
         unit = Unit.map(path, verify=False)
         owing.generations.append(read_generation(unit, one["left"], keeper.spec.streams))
     owing.hold()
-    if keeper.residence.epoch:
-        keeper.close_stream_inputs()
 
 
 def resident(keeper: Keeper | None, stream: int, arrivals: I64) -> I64 | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from windjoin.kernels.hops import BLOCK_ROWS, pipeline
 from windjoin.kernels.intake import LateSplit, Silencing
-from windjoin.kernels.live import LiveJoin
+from windjoin.kernels.live import Giver, LiveJoin
 from windjoin.kernels.order import Order, Step
 from windjoin.kernels.shedding.control import Controller, Settings
 from windjoin.kernels.side import Side
@@ -93,19 +93,21 @@ class SheddingJoin(LiveJoin):
         admission, windows = self.control.admission, self.windows
         admission.expire([window.head for window in windows])
         admission.take(self.control.admits, [window.tail for window in windows])
-        give: Callable[[list[I64]], list[Any]] | None = self._scored if self._scores else None
         if admission.drops:
             self._compared = self.comparisons
-            give = self._weighed
             self.beat.to_attend = True  # until it is over
         for joiner in self.joiners:
-            joiner.give = give
+            joiner.give = self._giver()
+
+    def _giver(self) -> Giver | None:
+        return self._weighed if self.control.admission.drops else super()._giver()
 
     def _weighed(self, found: list[I64]) -> list[Any]:
         """Results, and what is missed beside them because rows were dropped."""
         compared, self._compared = self._compared, self.comparisons
         self.control.admission.weigh(found, self._compared - compared)
-        return self._scored(found)
+        give = super()._giver()
+        return list(found) if give is None else give(found)
 
     @property
     def nbytes(self) -> int:

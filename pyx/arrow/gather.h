@@ -9,8 +9,9 @@
 #include "memory.h"
 #include "payload.h"
 
-#define AHEAD 8            /* rows whose values are fetched before they are copied */
+#define SPOTS 1024         /* rows that are looked up together */
 #define MOST_BUFFERS 3     /* of an array */
+#define MOST_SPARE_BLOCK (1 << 20) /* bytes of a block that waits to serve again */
 #define SMALL_VALUE OVERRUN /* bytes; such values are copied whole, whatever their length */
 
 /* A column of the result: column `number` of rows `row` of a window; or, from NULL, values that are there
@@ -19,11 +20,14 @@ typedef struct {
     const Payload *from;
     int number;
     const int64_t *row;
+    const uint8_t *there; /* of each row, whether there is one; NULL: there are all of them */
+    int64_t missing;      /* rows that are not there: nulls */
     int64_t bytes; /* found out on the way: of a VARIABLE column's items; of values, how many are missing */
+    char *to;      /* where the values of a FIXED column go, if any are there */
 } Wish;
 
 typedef struct {
-    void *memory;
+    size_t bytes;   /* of the block */
     int64_t arrays; /* not yet released */
 } Shared;
 
@@ -31,7 +35,11 @@ enum { GATHERED, NO_MEMORY, TOO_LONG };
 
 static inline const Layout *layout_of(const Wish *wish) { return &wish->from->layout[wish->number]; }
 
-static inline int may_be_null(const Wish *wish) { return wish->from->nulls[wish->number] != 0; }
+static inline int may_be_null(const Wish *wish) {
+    return wish->missing || wish->from->nulls[wish->number] != 0;
+}
+
+static inline int lacks(const Wish *wish, int64_t i) { return wish->there && !wish->there[i]; }
 
 static inline int may_have_null_items(const Wish *wish) {
     return layout_of(wish)->child && wish->from->item_nulls[wish->number] != 0;
@@ -70,6 +78,7 @@ static inline int64_t variable_bytes(const Wish *wish, int64_t n) {
     const Layout *layout = layout_of(wish);
     int64_t items = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (lacks(wish, i)) continue;
         const int64_t *offset = offsets_of(page_of(from, wish->row[i]), layout);
         int64_t place = place_of(from, wish->row[i]);
         items += offset[place + 1] - offset[place];
@@ -90,12 +99,36 @@ static inline int64_t column_bytes(const Wish *wish, int64_t n) {
 
 /* -- the block --------------------------------------------------------------------------------- */
 
+/* The memory of the last result that is gone serves the next: new memory would be cleared by the
+ * system first.  Results are released by any thread. */
+static char *spare_block;
+
+static inline char *block_new(size_t bytes) {
+    char *spare = __atomic_exchange_n(&spare_block, NULL, __ATOMIC_ACQ_REL);
+    size_t room = spare ? ((Shared *)spare)->bytes : 0;
+    if (bytes <= room && room <= 4 * bytes) return spare;
+    free(spare);
+    char *memory = malloc(bytes);
+    if (memory) ((Shared *)memory)->bytes = bytes;
+    return memory;
+}
+
+static inline void leave_spare_block(void) {
+    free(__atomic_exchange_n(&spare_block, NULL, __ATOMIC_ACQ_REL));
+}
+
+static inline void block_leave(char *memory) {
+    if (((Shared *)memory)->bytes <= MOST_SPARE_BLOCK)
+        memory = __atomic_exchange_n(&spare_block, memory, __ATOMIC_ACQ_REL);
+    free(memory);
+}
+
 static inline void array_release(ArrowArray *array) {
     for (int64_t k = 0; k < array->n_children; k++)
         if (array->children[k]->release) array->children[k]->release(array->children[k]);
     Shared *block = array->private_data;
     array->release = NULL;
-    if (__atomic_sub_fetch(&block->arrays, 1, __ATOMIC_ACQ_REL) == 0) free(block->memory);
+    if (__atomic_sub_fetch(&block->arrays, 1, __ATOMIC_ACQ_REL) == 0) block_leave((char *)block);
 }
 
 /* Where the parts of a block are still free. */
@@ -135,10 +168,9 @@ static inline int room_new(Room *room, const Wish *wish, int columns, int64_t n)
     size_t head = sizeof(Shared) + (size_t)arrays * (sizeof(ArrowArray) + sizeof(ArrowArray *)) +
                   (size_t)(arrays + 1) * MOST_BUFFERS * sizeof(void *);
     for (int k = 0; k < columns; k++) data += column_bytes(&wish[k], n);
-    char *memory = malloc(head + (size_t)data);
+    char *memory = block_new(head + (size_t)data);
     if (!memory) return 0;
     room->block = (Shared *)memory;
-    room->block->memory = memory;
     room->block->arrays = 0;
     room->array = (ArrowArray *)(room->block + 1);
     room->child = (ArrowArray **)(room->array + arrays);
@@ -149,32 +181,58 @@ static inline int room_new(Room *room, const Wish *wish, int columns, int64_t n)
 
 /* -- values ------------------------------------------------------------------------------------ */
 
-#define GATHER_FIXED(TYPE)                                                                           \
-    do {                                                                                             \
-        TYPE *to = (TYPE *)out;                                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                            \
-            int64_t later = row[i + AHEAD < n ? i + AHEAD : i], now = row[i];                        \
-            __builtin_prefetch((TYPE *)(page_of(from, later)->memory + at) + place_of(from, later)); \
-            to[i] = ((const TYPE *)(page_of(from, now)->memory + at))[place_of(from, now)];          \
-        }                                                                                            \
-    } while (0)
+/* Where some rows lie: the memory of their pages, their places there, and both together for values of
+ * eight bytes. */
+typedef struct {
+    const char *memory[SPOTS];
+    const char *eight[SPOTS];
+    int32_t place[SPOTS];
+} Spots;
+
+static inline void spots_of(Spots *spots, const Payload *from, const int64_t *row, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        spots->memory[i] = page_of(from, row[i])->memory;
+        spots->place[i] = (int32_t)place_of(from, row[i]);
+        spots->eight[i] = spots->memory[i] + (int64_t)spots->place[i] * 8;
+    }
+}
+
+#define GATHER_FIXED(TYPE) \
+    for (int64_t i = 0; i < n; i++) \
+        ((TYPE *)out)[i] = ((const TYPE *)(spots->memory[i] + at))[spots->place[i]]
 
 typedef struct {
     int64_t low, high;
 } Sixteen;
 
-static inline void gather_fixed(const Payload *from, const Layout *layout, const int64_t *row,
-                                int64_t n, char *out) {
+static inline void gather_fixed(const Spots *spots, const Layout *layout, int64_t n, char *out) {
     int64_t at = layout->values, width = layout->width;
-    if (width == 8) GATHER_FIXED(int64_t);
+    if (width == 8)
+        for (int64_t i = 0; i < n; i++) ((int64_t *)out)[i] = *(const int64_t *)(spots->eight[i] + at);
     else if (width == 4) GATHER_FIXED(int32_t);
     else if (width == 2) GATHER_FIXED(int16_t);
     else if (width == 1) GATHER_FIXED(int8_t);
     else if (width == 16) GATHER_FIXED(Sixteen);
     else
         for (int64_t i = 0; i < n; i++)
-            memcpy(out + i * width, page_of(from, row[i])->memory + at + place_of(from, row[i]) * width,
-                   (size_t)width);
+            memcpy(out + i * width, spots->memory[i] + at + spots->place[i] * width, (size_t)width);
+}
+
+/* The values of all FIXED columns, some rows at a time: these are looked up once per stream. */
+static inline void gather_all_fixed(const Wish *wish, int columns, int64_t n) {
+    Spots spots;
+    for (int64_t first = 0; first < n; first += SPOTS) {
+        const Wish *last = NULL;
+        int64_t some = n - first < SPOTS ? n - first : SPOTS;
+        for (int k = 0; k < columns; k++) {
+            const Wish *one = &wish[k];
+            if (!one->to) continue;
+            if (!last || last->from != one->from || last->row != one->row)
+                spots_of(&spots, one->from, one->row + first, some);
+            last = one;
+            gather_fixed(&spots, layout_of(one), some, one->to + first * layout_of(one)->width);
+        }
+    }
 }
 
 /* Bits that lie `at` in their pages; how many are zero. */
@@ -190,6 +248,22 @@ static inline int64_t gather_bits(const Payload *from, int64_t at, const int64_t
     return zeros;
 }
 
+/* Which rows are there and not null; how many are not. */
+static inline int64_t gather_valid(const Wish *wish, int64_t n, uint8_t *out) {
+    if (wish->missing == n) {
+        memset(out, 0, (size_t)(n / 8 + 1));
+        return n;
+    }
+    int64_t nulls = gather_bits(wish->from, layout_of(wish)->valid, wish->row, n, out);
+    if (!wish->missing) return nulls;
+    for (int64_t i = 0; i < n; i++) {
+        if (!lacks(wish, i)) continue;
+        nulls += bit(out, i);
+        out[i >> 3] &= (uint8_t)~(1 << (i & 7));
+    }
+    return nulls;
+}
+
 static inline void gather_offsets(const Wish *wish, int64_t n, char *out) {
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
@@ -198,6 +272,7 @@ static inline void gather_offsets(const Wish *wish, int64_t n, char *out) {
         if (layout->offset_bytes == 4) ((int32_t *)out)[i] = (int32_t)at;
         else ((int64_t *)out)[i] = at;
         if (i == n) break;
+        if (lacks(wish, i)) continue;
         const int64_t *offset = offsets_of(page_of(from, wish->row[i]), layout);
         int64_t place = place_of(from, wish->row[i]);
         at += offset[place + 1] - offset[place];
@@ -208,6 +283,7 @@ static inline void gather_variable(const Wish *wish, int64_t n, char *out) {
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
     for (int64_t i = 0; i < n; i++) {
+        if (lacks(wish, i)) continue;
         const Page *page = page_of(from, wish->row[i]);
         const int64_t *offset = offsets_of(page, layout) + place_of(from, wish->row[i]);
         const char *values = page->part[wish->number].bytes + offset[0] * layout->width;
@@ -225,6 +301,11 @@ static inline int64_t gather_item_bits(const Wish *wish, int64_t n, uint8_t *out
     int64_t at = 0, nulls = 0;
     memset(out, 0, (size_t)(items_of(wish, n) / 8 + 1));
     for (int64_t i = 0; i < n; i++) {
+        if (lacks(wish, i)) {
+            at += layout->items; /* none of a VARIABLE column */
+            nulls += layout->items;
+            continue;
+        }
         const Page *page = page_of(from, wish->row[i]);
         int64_t place = place_of(from, wish->row[i]), begin = place * layout->items;
         int64_t stop = begin + layout->items;
@@ -270,7 +351,7 @@ static inline void copy_values(const Wish *wish, int64_t n, ArrowArray *array, R
     array->buffers[1] = values;
 }
 
-static inline void gather_column(const Wish *wish, int64_t n, ArrowArray *array, Room *room) {
+static inline void gather_column(Wish *wish, int64_t n, ArrowArray *array, Room *room) {
     if (!wish->from) {
         copy_values(wish, n, array, room);
         return;
@@ -281,7 +362,7 @@ static inline void gather_column(const Wish *wish, int64_t n, ArrowArray *array,
     array_begin(array, room, n, 1 + variable + !layout->child, layout->child);
     if (may_be_null(wish)) {
         uint8_t *valid = (uint8_t *)room_take(room, n / 8 + 1);
-        array->null_count = gather_bits(from, layout->valid, wish->row, n, valid);
+        array->null_count = gather_valid(wish, n, valid);
         array->buffers[0] = valid;
     }
     if (variable) {
@@ -292,8 +373,9 @@ static inline void gather_column(const Wish *wish, int64_t n, ArrowArray *array,
     int64_t bytes = variable ? wish->bytes : layout->kind == BITS ? n / 8 + 1 : n * layout->width;
     char *values = room_take(room, bytes + (layout->kind == BITS ? 0 : OVERRUN));
     if (variable) gather_variable(wish, n, values);
+    else if (wish->missing == n) memset(values, 0, (size_t)bytes);
     else if (layout->kind == BITS) gather_bits(from, layout->values, wish->row, n, (uint8_t *)values);
-    else gather_fixed(from, layout, wish->row, n, values);
+    else wish->to = values;
     if (layout->child) gather_items(wish, n, array, room, values);
     else array->buffers[1 + variable] = values;
 }
@@ -315,6 +397,7 @@ static inline int gather(Wish *wish, int columns, int64_t n, ArrowArray *out) {
     array_begin(out, &room, n, 1, columns);
     for (int k = 0; k < columns; k++) out->children[k] = room.array++;
     for (int k = 0; k < columns; k++) gather_column(&wish[k], n, out->children[k], &room);
+    gather_all_fixed(wish, columns, n);
     return GATHERED;
 }
 #endif

@@ -31,7 +31,7 @@
 
 enum { FIXED, BITS, VARIABLE };
 
-#define OVERRUN 16       /* bytes that a copy may read behind a value */
+#define OVERRUN 32       /* bytes that a copy may read behind a value */
 #define SPARE_BYTES 65536 /* of one column of a page that waits to serve again */
 
 typedef struct {

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from windjoin.pyx.arrow.tables cimport ArrowArray
 
@@ -32,6 +32,8 @@ cdef extern from "gather.h" nogil:
         const Payload *from_ "from"
         int number
         const int64_t *row
+        const uint8_t *there
+        int64_t missing
 
 
 cdef class Pages:
@@ -45,9 +47,11 @@ cdef class Gatherer:
     cdef Wish *wish  # without rows: these are of one call
     cdef int *stream  # of each column
     cdef int n
+    cdef bint lacking
     cdef list pages  # kept alive
     cdef object taken_over
     cdef list some(self, const int64_t **rows, int64_t first, int64_t n)
     cdef int fill(
         self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch
     ) except -1
+    cdef object _leave_out(self, Wish *wish, int64_t n)

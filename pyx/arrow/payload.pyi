@@ -23,6 +23,9 @@ class Pages:
 @disjoint_base
 class Gatherer:
     def __new__(
-        cls, columns: Sequence[tuple[int, Pages | None, int]], taken_over: Callable[[int], Any]
+        cls,
+        columns: Sequence[tuple[int, Pages | None, int]],
+        taken_over: Callable[[int], Any],
+        lacking: bool = False,
     ) -> Self: ...
     def gather(self, rows: list[NDArray[np.int64]]) -> list[Any]: ...  # contiguous

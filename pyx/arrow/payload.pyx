@@ -2,14 +2,16 @@
 
 Unchecked: enter through ``payload.py`` of the bindings, which knows the types of the columns.
 """
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.errno cimport errno
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strerror
 
 cimport numpy as cnp
 
 from windjoin.pyx.base.index cimport RELEASE_ABOVE, out_of_memory
+from windjoin.pyx.base.output cimport at_release
 from windjoin.pyx.arrow.tables cimport ArrowArray, ArrowArrayStream, Borrowed, stream_of
 
 cdef extern from "payload.h" nogil:
@@ -24,9 +26,17 @@ cdef extern from "payload.h" nogil:
 
 cdef extern from "gather.h" nogil:
     int gather(Wish *wish, int columns, int64_t n, ArrowArray *out)
+    void leave_spare_block()
     int NO_MEMORY, TOO_LONG
 
 cnp.import_array()
+
+
+cdef void _leave_spare() noexcept:
+    leave_spare_block()
+
+
+at_release(_leave_spare)
 
 cdef dict KINDS = {"fixed": FIXED, "bits": BITS, "variable": VARIABLE}
 cdef enum:
@@ -125,11 +135,13 @@ cdef class Gatherer:
     columns: (place among the arrays of rows, `Pages`, number of the column there) of each; of
     values that are handed in (their place, None, whether they are counts, -1 for none, or doubles)
     taken_over: makes a record batch of the address of an ``ArrowArray``
+    lacking: row numbers may be -1, which is no row: nulls
     """
 
-    def __cinit__(self, columns, taken_over):
+    def __cinit__(self, columns, taken_over, bint lacking=False):
         cdef int k
         self.n = len(columns)
+        self.lacking = lacking
         self.wish = <Wish *>calloc(self.n + 1, sizeof(Wish))
         self.stream = <int *>calloc(self.n + 1, sizeof(int))
         if self.wish == NULL or self.stream == NULL:
@@ -186,6 +198,7 @@ cdef class Gatherer:
         memcpy(wish, self.wish, self.n * sizeof(Wish))
         for k in range(self.n):
             wish[k].row = rows[self.stream[k]] + first
+        _others = self._leave_out(wish, n) if self.lacking else None
         if n <= RELEASE_ABOVE:
             how = gather(wish, self.n, n, batch)
         else:
@@ -193,3 +206,32 @@ cdef class Gatherer:
                 how = gather(wish, self.n, n, batch)
         free(wish)
         return how
+
+    cdef object _leave_out(self, Wish *wish, int64_t n):
+        """Let rows that are none be nulls; what they are replaced by lives as long as what comes
+        back.
+        """
+        cdef list held = []
+        cdef const int64_t *row
+        cdef int64_t *other
+        cdef uint8_t *there
+        cdef int64_t i, some
+        cdef int k
+        for k in range(self.n):
+            row, some = wish[k].row, -1
+            if wish[k].from_ == NULL:
+                continue
+            for i in range(n):
+                wish[k].missing += row[i] < 0
+                some = max(some, row[i])
+            if wish[k].missing == 0:
+                continue
+            memory = PyBytes_FromStringAndSize(NULL, n * (sizeof(int64_t) + 1))
+            held.append(memory)
+            other = <int64_t *>PyBytes_AS_STRING(memory)
+            there = <uint8_t *>(other + n)
+            for i in range(n):
+                there[i] = row[i] >= 0
+                other[i] = row[i] if there[i] else some
+            wish[k].row, wish[k].there = other, there
+        return held

@@ -13,7 +13,8 @@ typedef struct {
     int64_t mask;
 } Column;
 
-/* n partial results ask for rows of one stream with lo <= time <= hi. */
+/* n partial results ask for rows of one stream with lo <= time <= hi, or of an index that has a `Locate`
+ * with lo <= row < hi. */
 typedef struct {
     int64_t n;
     const int64_t *lo;
@@ -53,8 +54,19 @@ typedef struct {
 #define UNANSWERED (-1)
 typedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out);
 
-/* What an index makes of the time bounds of n probes before it is asked. */
-typedef void (*Locate)(void *index, int64_t n, int64_t *lo, int64_t *hi);
+/* The bounds of n probes as partial results give them: lo <= time <= hi. */
+typedef struct {
+    int64_t *lo, *hi;
+} TimeBounds;
+
+/* The same as an index over sorted rows asks for them: first <= row < stop. */
+typedef struct {
+    int64_t *first, *stop;
+} RowBounds;
+
+/* What an index makes of the bounds of n probes before it is asked: rows, where the times lay.  An index
+ * without one is asked by times. */
+typedef RowBounds (*Locate)(void *index, int64_t n, TimeBounds bounds);
 
 /* How a filter of its own kind goes over candidates; `bound` holds the row numbers, by partial result,
  * of the stream it names. */

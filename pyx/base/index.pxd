@@ -30,13 +30,27 @@ cdef extern from "hop.h" nogil:
         int64_t *time
         int64_t *bound
     ctypedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out) noexcept
-    ctypedef void (*Locate)(void *index, int64_t n, int64_t *lo, int64_t *hi) noexcept
+    ctypedef struct TimeBounds:
+        int64_t *lo
+        int64_t *hi
+    ctypedef struct RowBounds:
+        int64_t *first
+        int64_t *stop
+    ctypedef RowBounds (*Locate)(void *index, int64_t n, TimeBounds bounds) noexcept
     ctypedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs) noexcept
     int64_t sortable(double value)
     int64_t sortable_bits(int64_t bits)
     double from_sortable(int64_t key)
     int64_t add_saturated(int64_t a, int64_t b)
     int64_t subtract_saturated(int64_t a, int64_t b)
+
+
+cdef extern from "lifecycle.h" nogil:
+    ctypedef struct Life:
+        pass
+    void life_begins(Life *life)
+    void life_inserts(Life *life, int64_t n, const int64_t *time)
+    void life_expires(Life *life, int64_t horizon)
 
 
 cdef enum:
@@ -53,6 +67,7 @@ cdef class Index:
     cdef int64_t probed_until
     cdef int64_t deferred_from
     cdef int64_t *raised
+    cdef Life life
     cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,

@@ -15,11 +15,10 @@ cdef class Index:
     stays where it is for the life of the index.  It may set ``locate``, and ``fills_bound`` if it
     knows how to fill ``Pairs.bound``.
 
-    The life of a row: ``fetch`` is told that it will be inserted soon; ``insert`` takes it; once
-    ``expire`` has been told a later horizon it is not proposed for anything that probes from there
-    on; ``compact`` drops it for good.  Rows come in any order of time, but mostly in order; those
-    of one ``insert`` are in order.  ``insert_arrays`` and ``expire_before`` are the same for
-    callers in Python.
+    The life of a row is drawn in lifecycle.h: ``fetch`` is told that it will be inserted soon;
+    ``insert`` takes it; once ``expire`` has been told a later horizon it is not proposed for
+    anything that probes from there on; ``compact`` drops it for good.  ``insert_arrays`` and
+    ``expire_before`` are the same for callers in Python.
 
     One that ``defers`` need not insert rows before they are probed for: who probes it sets
     ``probed_until``, the latest time ever probed, and calls ``catch_up`` if that is not before
@@ -32,6 +31,7 @@ cdef class Index:
     def __cinit__(self):
         self.probed_until = INT64_MIN
         self.deferred_from = INT64_MAX
+        life_begins(&self.life)
 
     @property
     def nbytes(self):
@@ -54,11 +54,13 @@ cdef class Index:
         for k in range(len(values[1])):
             column = values[1][k]
             value[k] = &column[0]
+        life_inserts(&self.life, n, &times[0])
         with nogil:
             self.insert(n, codes, value, &times[0], &rows[0])
 
     def expire_before(self, int64_t horizon):
         """Forget, now or later, rows with time < ``horizon``."""
+        life_expires(&self.life, horizon)
         self.expire(horizon)
 
     def compact(self):

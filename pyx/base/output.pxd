@@ -12,6 +12,12 @@ cdef int64_t *take_array(int64_t n, int64_t *room) except NULL
 cdef void give_array(int64_t *array, int64_t room) noexcept
 
 
+ctypedef void (*GiveBack)() noexcept  # what is kept for results to come
+
+
+cdef int at_release(GiveBack more) except -1
+
+
 cdef class Output:
     cdef readonly int n_columns
     cdef int64_t *column[16]

@@ -48,6 +48,19 @@ memset(kept, 0, sizeof(kept))
 memset(kept_room, 0, sizeof(kept_room))
 
 
+cdef GiveBack given_back[4]  # by those who keep memory, too
+cdef int n_given_back = 0
+
+
+cdef int at_release(GiveBack more) except -1:
+    """Let somebody else give back what it keeps when `release` is called."""
+    global n_given_back
+    assert n_given_back < 4
+    given_back[n_given_back] = more
+    n_given_back += 1
+    return 0
+
+
 def release():
     """Give the memory that is kept for the next results, and all that was freed, back to the
     system; how many bytes were kept.
@@ -59,6 +72,8 @@ def release():
         free(kept[k])
         kept[k] = NULL
         kept_room[k] = 0
+    for k in range(n_given_back):
+        given_back[k]()
     with nogil:
         give_back()
     return bytes

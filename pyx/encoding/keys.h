@@ -33,4 +33,27 @@ static inline Entry *find_integer(Entry *table, uint64_t wrap, int64_t key) {
     while (table[at].code >= 0 && table[at].key != key) at = (at + 1) & wrap;
     return table + at;
 }
+
+#define ENTRIES_AHEAD 8 /* that of a key is fetched so many keys earlier */
+
+static inline int64_t pair_key(int32_t code, int32_t more) { return (int64_t)code << 32 | more; }
+
+/* The entries of pairs [0, n) will be looked for. */
+static inline void fetch_pairs(const Entry *table, uint64_t wrap, const int32_t *code,
+                               const int32_t *more, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        __builtin_prefetch(table + (mix64((uint64_t)pair_key(code[i], more[i])) & wrap));
+}
+
+/* Codes of pairs of codes, -1 where there is none, or no such pair; in place of the first. */
+static inline void find_pairs(Entry *table, uint64_t wrap, int32_t *code, const int32_t *more,
+                              int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        if (i % ENTRIES_AHEAD == 0)
+            fetch_pairs(table, wrap, code + i, more + i, n - i < ENTRIES_AHEAD ? n - i : ENTRIES_AHEAD);
+        if (code[i] >= 0 && more[i] >= 0)
+            code[i] = find_integer(table, wrap, pair_key(code[i], more[i]))->code;
+        else code[i] = -1;
+    }
+}
 #endif

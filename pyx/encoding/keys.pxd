@@ -8,6 +8,14 @@ cdef extern from "keys.h" nogil:
     uint64_t mix64(uint64_t x)
     uint64_t hash_bytes(const uint8_t *data, int64_t n)
     Entry *find_integer(Entry *table, uint64_t wrap, int64_t key)
+    int64_t pair_key(int32_t code, int32_t more)
+    void fetch_pairs(
+        const Entry *table, uint64_t wrap, const int32_t *code, const int32_t *more, int64_t n
+    )
+    void find_pairs(
+        Entry *table, uint64_t wrap, int32_t *code, const int32_t *more, int64_t n
+    )
+    int ENTRIES_AHEAD
 
 
 cdef class KeySpace:
@@ -21,6 +29,9 @@ cdef class KeySpace:
     cdef int32_t *near
     cdef uint64_t low
     cdef uint64_t span
+    cdef int add_pairs(
+        self, int64_t n, const int32_t *codes, const int32_t *more, int32_t *out
+    ) except -1 nogil
     cdef int add_integers(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil
     cdef void _find_dense(self) noexcept nogil
     cdef int32_t _new_code(self) except -1 nogil

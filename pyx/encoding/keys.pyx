@@ -203,6 +203,19 @@ cdef class KeySpace:
             low, span, near = self.low, self.span, self.near
         return 0
 
+    cdef int add_pairs(
+        self, int64_t n, const int32_t *codes, const int32_t *more, int32_t *out
+    ) except -1 nogil:
+        """Codes of n pairs of codes, new ones included."""
+        cdef int64_t i
+        for i in range(n):
+            if i % ENTRIES_AHEAD == 0:
+                fetch_pairs(
+                    self.table, self.wrap, codes + i, more + i, min(n - i, <int64_t>ENTRIES_AHEAD)
+                )
+            out[i] = self.add_integer(pair_key(codes[i], more[i]))
+        return 0
+
     cdef void _find_dense(self) noexcept nogil:
         """Keep the codes of keys that lie close together in an array as well: no hash, no compare.
 

@@ -162,15 +162,18 @@ CSR_AVX512(csr_ends_avx512, CSR_NOT_MORE_AVX512, csr_after)
 #endif
 
 /* Windows lo <= time <= hi become lo <= row < hi, relative row numbers. */
-static inline void csr_locate(void *state, int64_t m, int64_t *lo, int64_t *hi) {
+static inline RowBounds csr_locate(void *state, int64_t m, TimeBounds bounds) {
     Csr *all = state;
-    if (!m) return;
+    int64_t *lo = bounds.lo, *hi = bounds.hi;
+    RowBounds rows = {lo, hi};
+    if (!m) return rows;
     int64_t begin = csr_near(all->time, all->near_lo, all->n, lo[0]);
     int64_t end = csr_after(all->time, all->near_hi, all->n, hi[0]);
     CSR_BEST(csr_begins)(all->time, all->n, m, lo, begin);
     CSR_BEST(csr_ends)(all->time, all->n, m, hi, end);
     all->near_lo = lo[m - 1];
     all->near_hi = hi[m - 1];
+    return rows;
 }
 
 /* Let the list of one of the n probes to come be fetched, and the rows of an earlier one, whose list has

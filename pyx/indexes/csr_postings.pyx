@@ -5,13 +5,13 @@ Unchecked: enter through ``kernels.equality``.
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from windjoin.pyx.base.index cimport Cursor, Index, Pairs, Probe
+from windjoin.pyx.base.index cimport Cursor, Index, Pairs, Probe, RowBounds, TimeBounds
 from windjoin.pyx.base.output cimport give_array, take_array
 
 
 cdef extern from "csr_postings.h" nogil:
     int csr_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
-    void csr_locate(void *all, int64_t n, int64_t *lo, int64_t *hi)
+    RowBounds csr_locate(void *all, int64_t n, TimeBounds bounds)
     void csr_load(Csr *all, const int32_t *code)
 
 

@@ -345,8 +345,8 @@ static inline void static_grid_cells(const StaticGrid *all, int64_t n, const int
     static_grid_cells_plain(all, n, value, cell);
 }
 
-static inline void static_grid_locate(void *state, int64_t n, int64_t *lo, int64_t *hi) {
-    csr_locate(&((StaticGrid *)state)->rows, n, lo, hi);
+static inline RowBounds static_grid_locate(void *state, int64_t n, TimeBounds bounds) {
+    return csr_locate(&((StaticGrid *)state)->rows, n, bounds);
 }
 
 static inline int static_grid_serve(void *state, const Probe *probe, Cursor *cursor, Pairs *out) {

@@ -7,7 +7,9 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from windjoin.pyx.indexes.grid cimport Grid
-from windjoin.pyx.base.index cimport Cursor, Index, Pairs, Probe, out_of_memory
+from windjoin.pyx.base.index cimport (
+    Cursor, Index, Pairs, Probe, RowBounds, TimeBounds, out_of_memory,
+)
 from windjoin.pyx.indexes.csr_postings cimport Csr
 
 
@@ -25,7 +27,7 @@ cdef extern from "static_grid.h" nogil:
         int32_t *row
         int64_t *value
     int static_grid_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
-    void static_grid_locate(void *index, int64_t n, int64_t *lo, int64_t *hi)
+    RowBounds static_grid_locate(void *index, int64_t n, TimeBounds bounds)
     int64_t most_stretches(int64_t n)
     void static_grid_cut(StaticGrid *all, int64_t reach)
     int64_t static_grid_choose_cells(StaticGrid *all, const int64_t *value, double width, int real)

@@ -140,7 +140,7 @@ static int udf_scan_serve(void *index, const Probe *probe, Cursor *cursor, Pairs
     return 1;
 }
 
-static void udf_scan_locate(void *index, int64_t n, int64_t *lo, int64_t *hi) {
-    csr_locate(&((UdfWindows *)index)->rows, n, lo, hi);
+static RowBounds udf_scan_locate(void *index, int64_t n, TimeBounds bounds) {
+    return csr_locate(&((UdfWindows *)index)->rows, n, bounds);
 }
 #endif

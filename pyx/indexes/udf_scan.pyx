@@ -6,7 +6,9 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from windjoin.pyx.base.index cimport Cursor, Index, Pairs, Probe, out_of_memory
+from windjoin.pyx.base.index cimport (
+    Cursor, Index, Pairs, Probe, RowBounds, TimeBounds, out_of_memory,
+)
 
 
 cdef extern from "udf_scan.h" nogil:
@@ -24,7 +26,7 @@ cdef extern from "udf_scan.h" nogil:
         int bound
         int64_t raised
     int udf_scan_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
-    void udf_scan_locate(void *index, int64_t n, int64_t *lo, int64_t *hi)
+    RowBounds udf_scan_locate(void *index, int64_t n, TimeBounds bounds)
 
 cdef extern from "memory.h" nogil:
     int64_t *new_array(int64_t n)

@@ -3,7 +3,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from windjoin.pyx.live.stream_joiner cimport StreamJoiner
 from windjoin.pyx.base.output cimport Output
 from windjoin.pyx.arrow.payload cimport Gatherer, Pages
-from windjoin.pyx.live.store cimport Arrived, Watermark, Counts, Verdict
+from windjoin.pyx.live.store cimport Allowance, Arrived, Watermark, Counts, Verdict
+from windjoin.pyx.live.unmatched cimport Unmatched
 from windjoin.pyx.arrow.tables cimport ArrowArray, Borrowed, Wanted
 
 
@@ -19,6 +20,7 @@ cdef struct Seen:  # of the rows of one push: flags, or NULL
     uint8_t *bad  # without a time
     uint8_t *usable
     uint8_t *late
+    uint8_t *present  # with a time, and not late, and passing what `where` says of their stream
     int64_t *wider  # the next room for widened numbers
     int32_t *codes  # for those of texts
 
@@ -40,11 +42,15 @@ cdef class Ingest:
     cdef Gatherer gatherer
     cdef tuple names
     cdef object empty, tabled, results, told, reject
+    cdef Allowance allowance  # None: rows may come without end
+    cdef Unmatched tracked  # None: no row comes out alone
+    cdef int owned  # tests that a row must pass to come out alone
+    cdef object alone, settle
     cdef char *room
     cdef int64_t room_bytes
     cdef int n_wider, n_texts
-    cpdef object push(self, rows, session_lock, int64_t sequence)
-    cdef bint _borrow(self, rows, Borrowed one) except -1
+    cpdef object push(self, rows, session_lock, int64_t sequence, bint told=*)
+    cdef object _borrow(self, rows, Borrowed one)
     cdef int _need(self, int64_t n, Seen *seen) except -1
     cdef bint _read(
         self, Borrowed one, Seen *seen, Arrived *rows, list varlen
@@ -55,9 +61,12 @@ cdef class Ingest:
     ) noexcept
     cdef bint _test(self, const ArrowArray *batch, Seen *seen) except -1
     cdef int _ask_filters(self, rows, Seen *seen) except -1
-    cdef Verdict _judge(self, Seen *seen, const int64_t *time) except *
+    cdef Verdict _judge(self, Seen *seen, const int64_t *time, bint told) except *
+    cdef int _track(self, Seen *seen, const int64_t *time) except -1
     cdef int _count(self, rows, Seen *seen, int64_t late) except -1
-    cdef int _set_aside(self, Seen *seen, const int64_t *time, int64_t watermark) except -1
+    cdef int _set_aside(
+        self, Seen *seen, const int64_t *time, int64_t watermark, bint told
+    ) except -1
     cdef int _encode(self, const ArrowArray *batch, Seen *seen, Arrived *rows) except -1
     cdef int _keep(self, rows, Borrowed one) except -1
     cdef object _given(self, StreamJoiner joiner, int64_t sequence)

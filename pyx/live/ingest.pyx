@@ -80,21 +80,29 @@ cdef class Ingest:
         self.gatherer, self.names = given.gatherer, given.names
         self.empty, self.tabled, self.results = given.empty, given.tabled, given.results
         self.told, self.reject = given.told, given.reject
+        self.allowance, self.owned = given.allowance, given.owned
+        self.tracked, self.alone, self.settle = given.tracked, given.alone, given.settle
 
     def __dealloc__(self):
         free(self.wanted)
         free(self.tests)
         free(self.room)
 
-    cpdef object push(self, rows, session_lock, int64_t sequence):
-        """Results of push number ``sequence``; None: it is for another way, nothing was done."""
+    cpdef object push(self, rows, session_lock, int64_t sequence, bint told=False):
+        """Results of push number ``sequence``; None: it is for another way, nothing was done.
+
+        told: what is to be said of late rows has been said
+        """
         cdef Borrowed one = Borrowed.__new__(Borrowed)
         cdef StreamJoiner joiner = <StreamJoiner>self.joiners[self.number]
         cdef Arrived arrived
         cdef Seen seen
         cdef Verdict said
         cdef list varlen = []
-        if not self._borrow(rows, one):
+        rows = self._borrow(rows, one)
+        if rows is None:
+            return None
+        if self.allowance is not None and not self.allowance.takes(one.batch.length):
             return None
         self._need(one.batch.length, &seen)
         joiner.begin(&arrived)
@@ -102,39 +110,47 @@ cdef class Ingest:
             return None
         if self.filters is not None:
             self._ask_filters(rows, &seen)
-        said = self._judge(&seen, arrived.time)
+        said = self._judge(&seen, arrived.time, told)
         if varlen and (seen.usable != NULL or not said.ordered):
             return None  # these are copied
         session_lock.begin()
         self._keep(rows, one)
         self._encode(&one.batch, &seen, &arrived)
+        if self.tracked is not None:
+            self._track(&seen, arrived.time)
         if seen.usable == NULL and said.ordered:
             joiner.take(&arrived, varlen)
         else:
             joiner.take_some(&arrived, varlen, seen.usable, said.ordered, said.newest)
             self._count(rows, &seen, said.late)
+        if self.settle is not None:
+            self.settle()
         found = self._given(joiner, sequence)
         self._let_go()
         return found
 
-    cdef bint _borrow(self, rows, Borrowed one) except -1:
-        """Whether rows of the schema lie in one batch, which is ours then."""
+    cdef object _borrow(self, rows, Borrowed one):
+        """Rows of the schema that lie in one batch, which is ours then; None: there are none."""
         cdef bint table = type(rows) is self.table_type
         if not table and type(rows) is not self.batch_type:
-            return False
+            return None
         if rows.num_columns > self.most_columns or not self.schema.equals(rows.schema):
-            return False
+            return None
         if not table:
             rows._export_to_c(<size_t>&one.batch)
-            return one.batch.length > 0
+            return rows if one.batch.length > 0 else None
         capsule = rows.__arrow_c_stream__()
         if not one.next(stream_of(capsule)):
-            return False
-        return 0 < one.batch.length == rows.num_rows
+            return None
+        if one.batch.length != rows.num_rows:
+            rows = rows.combine_chunks()
+            capsule = rows.__arrow_c_stream__()
+            one.next(stream_of(capsule))
+        return rows if 0 < one.batch.length == rows.num_rows else None
 
     cdef int _need(self, int64_t n, Seen *seen) except -1:
         """Room for the columns and flags of n rows."""
-        cdef int64_t bytes = n * (8 * self.n_wider + 4 * self.n_texts + 3) + SLACK
+        cdef int64_t bytes = n * (8 * self.n_wider + 4 * self.n_texts + 4) + SLACK
         if bytes > self.room_bytes:
             free(self.room)
             self.room_bytes = 0
@@ -143,7 +159,7 @@ cdef class Ingest:
                 out_of_memory(b"rows of a push", n)
             self.room_bytes = bytes
         seen.n = n
-        seen.bad = seen.usable = NULL
+        seen.bad = seen.usable = seen.present = NULL
         seen.wider = <int64_t *>self.room
         seen.codes = <int32_t *>(self.room + n * 8 * self.n_wider)
         seen.late = <uint8_t *>(seen.codes + n * self.n_texts)
@@ -224,44 +240,59 @@ cdef class Ingest:
         cdef const ArrowArray *column
         cdef const int64_t *values
         cdef const Test *test
-        cdef uint8_t *flag
         cdef int k
         for k in range(self.n_tests):
             values = self._numbers(batch, &as_[k], seen)
             if values == NULL:
                 return False
-            column, test, flag = batch.children[as_[k].number], &self.tests[k], _usable(seen)
-            leave_nulls_of(flag, column, column.offset + batch.offset, seen.n)
-            if test.real:
-                test_real(flag, <const double *>values, seen.n, test.operator, test.floating)
-            else:
-                test_whole(flag, values, seen.n, test.operator, test.whole)
+            column, test = batch.children[as_[k].number], &self.tests[k]
+            apply(test, _usable(seen), values, column, column.offset + batch.offset, seen.n)
+            if self.tracked is not None and k < self.owned:
+                apply(test, _present(seen), values, column, column.offset + batch.offset, seen.n)
         return True
 
     cdef int _ask_filters(self, rows, Seen *seen) except -1:
         """The same of conditions that are evaluated column by column."""
         cdef Extent extent = <Extent>self.extents[self.number]
-        cdef const uint8_t *kept
-        cdef uint8_t *flag
-        cdef int64_t i
         timed = None if seen.bad == NULL else ~_mask(seen.bad, seen.n)
-        live = self.filters(timed, rows, extent.tail)
-        if live is None:
-            return 0
-        kept, flag = <const uint8_t *>cnp.PyArray_DATA(live), _usable(seen)
-        for i in range(seen.n):
-            flag[i] &= kept[i]
+        live, present = self.filters(timed, rows, extent.tail)
+        if live is not None:
+            leave(_usable(seen), <const uint8_t *>cnp.PyArray_DATA(live), seen.n)
+        if present is not None and self.tracked is not None:
+            leave(_present(seen), <const uint8_t *>cnp.PyArray_DATA(present), seen.n)
         return 0
 
-    cdef Verdict _judge(self, Seen *seen, const int64_t *time) except *:
+    cdef Verdict _judge(self, Seen *seen, const int64_t *time, bint told) except *:
         """What the clock says of the rows, of which late ones are set aside."""
         cdef Verdict said
         if seen.bad == NULL and self.clock.in_order(seen.n, time):
             return Verdict(max(self.clock.newest, time[seen.n - 1]), INT64_MIN, 0, True)
         said = self.clock.judge_rows(seen.n, time, seen.bad, seen.late)
         if said.late:
-            self._set_aside(seen, time, said.watermark)
+            self._set_aside(seen, time, said.watermark, told)
         return said
+
+    cdef int _track(self, Seen *seen, const int64_t *time) except -1:
+        """Rows that may come out alone arrive; those that nothing can match do so at once."""
+        cdef Extent extent = <Extent>self.extents[self.number]
+        cdef cnp.npy_intp alone = 0
+        cdef int64_t *row
+        cdef int64_t i
+        self.tracked.take(seen.n, time, seen.usable)
+        if seen.usable == NULL:
+            return 0
+        for i in range(seen.n):
+            alone += is_alone(seen, i)
+        if alone == 0:
+            return 0
+        rows = cnp.PyArray_SimpleNew(1, &alone, cnp.NPY_INT64)
+        row = <int64_t *>cnp.PyArray_DATA(rows)
+        for i in range(seen.n):
+            if is_alone(seen, i):
+                row[0] = extent.tail + i
+                row += 1
+        self.alone(self.number, rows)
+        return 0
 
     cdef int _count(self, rows, Seen *seen, int64_t late) except -1:
         """Count the rows that can match nothing; those that are rejected are kept."""
@@ -277,14 +308,19 @@ cdef class Ingest:
             )
         return 0
 
-    cdef int _set_aside(self, Seen *seen, const int64_t *time, int64_t watermark) except -1:
+    cdef int _set_aside(
+        self, Seen *seen, const int64_t *time, int64_t watermark, bint told
+    ) except -1:
         """Late rows are not usable, and told of before anything is taken."""
         cdef uint8_t *flag = _usable(seen)
+        cdef uint8_t *present = NULL if self.tracked is None else _present(seen)
         cdef cnp.npy_intp length = seen.n
         cdef int64_t i
         for i in range(seen.n):
             flag[i] &= not seen.late[i]
-        if self.told is not None:
+            if present != NULL:
+                present[i] &= not seen.late[i]
+        if self.told is not None and not told:
             times = cnp.PyArray_SimpleNew(1, &length, cnp.NPY_INT64)
             memcpy(cnp.PyArray_DATA(times), time, seen.n * sizeof(int64_t))
             self.told(times, _mask(seen.late, seen.n), watermark)
@@ -387,8 +423,37 @@ cdef int64_t _sum(const uint8_t *flag, int64_t n) noexcept nogil:
     return total
 
 
-cdef void leave_nulls_of(
-    uint8_t *flag, const ArrowArray *column, int64_t first, int64_t n
+cdef inline uint8_t *_present(Seen *seen) noexcept nogil:
+    """Flags of rows that are rows of the stream, though they may match nothing: all with a time."""
+    if seen.present == NULL:
+        seen.present = seen.late + 3 * seen.n
+        memset(seen.present, 1, seen.n)
+        if seen.bad != NULL:
+            _turned(seen.present, seen.bad, seen.n)
+    return seen.present
+
+
+cdef inline bint is_alone(const Seen *seen, int64_t i) noexcept nogil:
+    """Whether a row is one of its stream that can match nothing, whatever comes."""
+    if seen.usable[i] or (seen.bad != NULL and seen.bad[i]):
+        return False
+    return seen.present == NULL or seen.present[i]
+
+
+cdef void leave(uint8_t *flag, const uint8_t *kept, int64_t n) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        flag[i] &= kept[i]
+
+
+cdef void apply(
+    const Test *test, uint8_t *flag, const int64_t *values, const ArrowArray *column,
+    int64_t first, int64_t n,
 ) noexcept nogil:
+    """Only rows whose value is there and passes a test keep their flag."""
     if any_null(column, first, n):
         leave_nulls(flag, column, first, n)
+    if test.real:
+        test_real(flag, <const double *>values, n, test.operator, test.floating)
+    else:
+        test_whole(flag, values, n, test.operator, test.whole)

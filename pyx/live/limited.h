@@ -116,7 +116,7 @@ static inline void limits_narrow(Limits *all, const Probe *probe) {
         }
     }
     if (all->looks) limits_count_rows(all, probe);
-    if (all->locate) all->locate(all->index, probe->n, all->lo, all->hi);
+    if (all->locate) all->locate(all->index, probe->n, (TimeBounds){all->lo, all->hi});
 }
 
 static inline void limits_count_arrived(Limits *all, const Probe *probe) {

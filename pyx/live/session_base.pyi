@@ -4,6 +4,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 from typing_extensions import disjoint_base
 from windjoin.pyx.live.ingest import Ingest
+from windjoin.pyx.live.store import Allowance
 from windjoin.pyx.live.stream_joiner import StreamJoiner
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -27,10 +28,11 @@ class StreamInput:
         | None,
         n_operands: int,
         ingest: Ingest | None,
+        allowance: Allowance | None = None,
     ) -> None: ...
     # tables, or dictionaries of arrival numbers
     def push(self, rows: Any, sequence: int = 0) -> Any: ...
-    def through(self, rows: Any, sequence: int) -> Any: ...
+    def through(self, rows: Any, sequence: int, told: bool = False) -> Any: ...
 
 @disjoint_base
 class SessionBase:

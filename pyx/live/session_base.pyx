@@ -18,7 +18,7 @@ from windjoin.pyx.base.crew import surely
 from windjoin.pyx.live.stream_joiner cimport StreamJoiner
 from windjoin.pyx.base.index cimport RELEASE_ABOVE
 from windjoin.pyx.live.ingest cimport Ingest
-from windjoin.pyx.live.store cimport Arrived
+from windjoin.pyx.live.store cimport Allowance, Arrived
 
 cnp.import_array()
 
@@ -67,6 +67,7 @@ cdef class StreamInput:
     cdef int n_columns, n_keys
     cdef int wanted  # columns that a dictionary must have; -1: none would do
     cdef Ingest ingest  # None: no tables
+    cdef Allowance allowance  # None: rows may come without end
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ cdef class StreamInput:
         columns,
         int n_operands,
         Ingest ingest,
+        Allowance allowance=None,
     ):
         """``columns``: (name, dtype) of the time column, the operands and the keys, and (name,
         dtype, width) of vectors; or None.
@@ -85,7 +87,7 @@ cdef class StreamInput:
         self.number = number
         self.session_lock = session_lock
         self.names = tuple([intern(str(name)) for name in names])
-        self.ingest = ingest
+        self.ingest, self.allowance = ingest, allowance
         self.wanted = -1
         self.vectors = []
         if columns is not None and n_operands <= MOST_COLUMNS:
@@ -115,9 +117,14 @@ cdef class StreamInput:
         finally:
             self.session_lock.taken = False
 
-    cpdef object through(self, rows, int64_t sequence):
-        """The same for a table, once it is the caller's turn; results of push 0 have no number."""
-        return None if self.ingest is None else self.ingest.push(rows, self.session_lock, sequence)
+    cpdef object through(self, rows, int64_t sequence, bint told=False):
+        """The same for a table, once it is the caller's turn; results of push 0 have no number.
+
+        told: what is to be said of late rows has been said
+        """
+        if self.ingest is None:
+            return None
+        return self.ingest.push(rows, self.session_lock, sequence, told)
 
     cdef dict _push_dict(self, dict rows):
         cdef Arrived arrived
@@ -130,6 +137,8 @@ cdef class StreamInput:
         if not self._look_at(rows, &arrived, varlen):
             return None
         if len(rows) > self.wanted and not _are_numbers(rows, arrived.n):
+            return None
+        if self.allowance is not None and not self.allowance.takes(arrived.n):
             return None
         if arrived.n > RELEASE_ABOVE:  # another thread may put other columns there meanwhile
             _held = list(rows.values())

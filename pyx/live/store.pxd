@@ -31,6 +31,11 @@ cdef class Watermark:
     ) noexcept nogil
 
 
+cdef class Allowance:
+    cdef public int64_t rows
+    cdef bint takes(self, int64_t n) noexcept nogil
+
+
 cdef class Counts:
     cdef public int64_t rows_in
     cdef public int64_t unusable

@@ -20,6 +20,10 @@ class Watermark:
     ) -> tuple[int, bool, NDArray[np.bool_] | None, int]: ...
 
 @disjoint_base
+class Allowance:
+    rows: int
+
+@disjoint_base
 class Counts:
     rows_in: int
     unusable: int

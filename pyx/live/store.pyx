@@ -5,7 +5,7 @@ cimport numpy as cnp
 
 import numpy as np
 
-from windjoin.pyx.base.index cimport Column, subtract_saturated
+from windjoin.pyx.base.index cimport Column, life_expires, subtract_saturated
 
 cdef extern from "times.h" nogil:
     bint times_in_order(const int64_t *time, int64_t n)
@@ -87,6 +87,25 @@ cdef class Watermark:
             said.ordered = said.ordered and time[i] >= last
             last = time[i]
         return said
+
+
+cdef class Allowance:
+    """How many rows may come to a session before somebody looks what they take.
+
+    rows: -1: as many as there are
+    """
+
+    def __cinit__(self):
+        self.rows = -1
+
+    cdef bint takes(self, int64_t n) noexcept nogil:
+        """Whether n rows may come; then they have."""
+        if self.rows < 0:
+            return True
+        if n > self.rows:
+            return False
+        self.rows -= n
+        return True
 
 
 cdef class Counts:
@@ -266,6 +285,7 @@ cdef class Store:
         for _, rings in self.varlen:
             rings.expire(head)
         for taker in self.takers:
+            life_expires(&taker.index.life, horizon)
             taker.index.expire(horizon)
         return gone
 

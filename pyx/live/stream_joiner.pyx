@@ -14,7 +14,7 @@ cimport numpy as cnp
 from windjoin.pyx.base.column import time_order
 
 from windjoin.pyx.base.index cimport (
-    MOST_VALUES, RELEASE_ABOVE, SLACK, out_of_memory, sortable_bits,
+    MOST_VALUES, RELEASE_ABOVE, SLACK, life_inserts, out_of_memory, sortable_bits,
 )
 from windjoin.pyx.encoding.keys cimport KeySpace
 from windjoin.pyx.encoding.varlen import array_rows, set_rows, vector_rows
@@ -399,6 +399,7 @@ cdef class StreamJoiner:
                 numbers[i] = first + i
             self.own.extent.tail = first + n
             self.pipeline.run_codes(first, n, time, codes, self.out)
+            life_inserts(&self.index.life, n, time)
             self.index.insert(n, codes, NULL, time, numbers)
             at += n
             first += n
@@ -420,6 +421,7 @@ cdef class StreamJoiner:
             self.own.extent.tail = first + n
             self.pipeline.run(first, first + n, self.out)
             values = self._sortable(n, rows.column[0] + at, self.real, 0)
+            life_inserts(&self.index.life, n, time)
             self.index.insert(n, NULL, &values, time, numbers)
             at += n
             first += n
@@ -517,6 +519,7 @@ cdef class StreamJoiner:
             starts, lengths = varlen[taker.number[0]]
             value[0] = <const int64_t *>cnp.PyArray_DATA(starts) + at
             code = <const int32_t *>cnp.PyArray_DATA(lengths) + at
+        life_inserts(&taker.index.life, rows.n, rows.time)
         if rows.n <= RELEASE_ABOVE:
             return taker.index.insert(rows.n, code, value, rows.time, rows.row)
         with nogil:
@@ -528,7 +531,6 @@ cdef class StreamJoiner:
         cdef const int32_t *more
         cdef int32_t *out
         cdef KeySpace space
-        cdef int64_t i
         cdef int k
         if taker.n == 1:
             return codes
@@ -536,8 +538,7 @@ cdef class StreamJoiner:
         for k in range(1, taker.n):
             space = <KeySpace>taker.spaces[k - 1]
             more = rows.code[taker.number[k]]
-            for i in range(rows.n):
-                out[i] = space.add_integer((<int64_t>codes[i] << 32) | more[i])
+            space.add_pairs(rows.n, codes, more, out)
             codes = out
         return codes
 

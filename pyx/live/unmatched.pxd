@@ -18,6 +18,7 @@ cdef class Unmatched:
     cdef Early *heap
     cdef int64_t n_heap
     cdef int64_t heap_room
+    cdef int take(self, int64_t n, const int64_t *times, const uint8_t *usable) except -1
     cdef int64_t _until(self, Ring times, int64_t horizon, bint all_of_them) noexcept nogil
     cdef object _decide(self, Ring times, int64_t last)
     cdef void _mark(self, int64_t row) noexcept nogil

@@ -53,13 +53,18 @@ cdef class Unmatched:
 
     def admit(self, const int64_t[::1] times, usable):
         """Rows that arrive; usable: those that may be in a result, None: all of them."""
-        cdef int64_t n = times.shape[0], i, time
         cdef const uint8_t[::1] mask
-        self._need(self.tail + n - self.first)
-        if usable is not None:
+        if usable is not None and len(usable):
             mask = usable.view(np.uint8)
+        if times.shape[0]:
+            self.take(times.shape[0], &times[0], NULL if usable is None else &mask[0])
+
+    cdef int take(self, int64_t n, const int64_t *times, const uint8_t *usable) except -1:
+        """The same of n rows where they lie; ``usable``: NULL if all may be."""
+        cdef int64_t i, time
+        self._need(self.tail + n - self.first)
         for i in range(n):
-            if usable is not None and not mask[i]:
+            if usable != NULL and not usable[i]:
                 continue
             time = times[i]
             if time < self.newest or time == INT64_MIN:
@@ -67,6 +72,7 @@ cdef class Unmatched:
             else:
                 self.newest = time
         self.tail += n
+        return 0
 
     def mark(self, const int64_t[::1] rows):
         """These have been in a result."""

@@ -14,10 +14,10 @@ from windjoin.pyx.probing.filters cimport (
     MOST_OPERANDS, Comparison, Filters, Partials, gather_operand, set_comparison, take_rows,
 )
 from windjoin.pyx.base.index cimport (
-    RELEASE_ABOVE, SLACK, Locate, Prober, Column, Cursor, Index, Pairs, Probe, Serve, add_saturated,
-    out_of_memory,
+    RELEASE_ABOVE, SLACK, Locate, Prober, Column, Cursor, Index, Pairs, Probe, Serve, TimeBounds,
+    add_saturated, out_of_memory,
 )
-from windjoin.pyx.encoding.keys cimport Entry, KeySpace, find_integer
+from windjoin.pyx.encoding.keys cimport Entry, KeySpace, find_pairs
 from windjoin.pyx.indexes.postings cimport KeyPostings, PostingList
 from windjoin.pyx.base.output cimport Output, Runner
 from windjoin.pyx.base.cancellation cimport Cancellation
@@ -494,7 +494,7 @@ cdef class Pipeline(Runner):
             for i in range(few):
                 row[i] = first + at + i
             if hop.locate != NULL:
-                hop.locate(hop.index, few, hop.lo, hop.hi)
+                hop.locate(hop.index, few, TimeBounds(hop.lo, hop.hi))
             probe.n = few
             probe.code = code + at
             memset(&cursor, 0, sizeof(Cursor))
@@ -712,14 +712,9 @@ cdef class Pipeline(Runner):
             gather_codes(hop.code[0], block.row[hop.code_stream[0]], block.n, hop.codes)
         for part in range(1, hop.n_codes):
             gather_codes(hop.code[part], block.row[hop.code_stream[part]], block.n, hop.more_codes)
-            for i in range(block.n):
-                if hop.codes[i] >= 0 and hop.more_codes[i] >= 0:
-                    hop.codes[i] = find_integer(
-                        hop.pair_table[part][0], hop.pair_wrap[part][0],
-                        (<int64_t>hop.codes[i] << 32) | hop.more_codes[i],
-                    ).code
-                else:
-                    hop.codes[i] = -1
+            find_pairs(
+                hop.pair_table[part][0], hop.pair_wrap[part][0], hop.codes, hop.more_codes, block.n
+            )
         for part in range(hop.n_ranges):
             i = hop.range_value[part] * self.stride
             if part and hop.range_value[part] == hop.range_value[part - 1]:
@@ -732,7 +727,7 @@ cdef class Pipeline(Runner):
                 hop.from_ + part * self.stride,
             )
         if hop.locate != NULL:
-            hop.locate(hop.index, block.n, hop.lo, hop.hi)
+            hop.locate(hop.index, block.n, TimeBounds(hop.lo, hop.hi))
         probe.n = block.n
         probe.lo = hop.lo
         probe.hi = hop.hi

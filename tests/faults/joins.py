@@ -119,6 +119,7 @@ def _measure(name: str, column: str, passes: Callable[[Any], Any]) -> Kind:
 
 KINDS: dict[str, Callable[[], Kind]] = {
     "equality": lambda: Kind("k", lambda s: s[0]["k"] == s[1]["k"]),
+    "left": lambda: Kind("k x", lambda s: s[0]["k"] == s[1]["k"], how="left"),
     "texts": lambda: Kind("s", lambda s: s[0]["s"] == s[1]["s"]),
     "composite key": lambda: Kind(
         "k j r", lambda s: [s[0][c] == s[1][c] for c in "kjr"], window=900
@@ -179,7 +180,8 @@ KINDS: dict[str, Callable[[], Kind]] = {
 
 def _of_table(kind: Kind, table: pa.Table) -> Result:
     columns = [table[f"{name}_n"].to_pylist() for name in kind.names]
-    return sorted(zip(*columns, strict=True))
+    rows = zip(*columns, strict=True)
+    return sorted(tuple(-1 if n is None else n for n in row) for row in rows)
 
 
 def _of_numbers(kind: Kind, found: dict[str, Any]) -> Result:
@@ -293,6 +295,12 @@ class Push(Way):
         super().let_go()
 
 
+class PushWithinMemory(Push):
+    """A bound that is never reached."""
+
+    options = {"memory": "1GB"}  # noqa: RUF012
+
+
 class PushRowsOnly(Push):
     rows_only = True
 
@@ -315,11 +323,13 @@ class PushToHosts(Push):
     options = {"hosts": 2}  # noqa: RUF012
 
 
+BOUNDED = ("equality", "texts", "sets")  # kinds that are also pushed within memory
 WAYS: dict[str, type[Way]] = {
     "run": Run,
     "run on two threads": RunOnTwoThreads,
     "indices": Indices,
     "push": Push,
+    "push within memory": PushWithinMemory,
     "push rows_only": PushRowsOnly,
     "push arrays": PushArrays,
     "run on hosts": RunOnHosts,
@@ -333,6 +343,8 @@ def ways_of(name: str) -> dict[str, type[Way]]:
     ways = dict(WAYS)
     if not kind.on_hosts:
         del ways["run on hosts"], ways["push to hosts"]
+    if name not in BOUNDED:
+        del ways["push within memory"]
     if set(kind.columns.split()) - {"k", "j", "x", "y", "v", "d", "u", "one"}:
         del ways["push arrays"]
     return ways
