@@ -242,7 +242,7 @@ def stored_once(work: Work, hosts: int, strategy: str, segment: int | None) -> l
     if strategy == "ctr":
         parts, _ = segments_for(work, best_master(histogram, work.windows), hosts, segment)
         return [[(low, high, chosen[:1]) for low, high, chosen in parts] for _ in work.windows]
-    placed = []
+    placed: list[list[Stretch]] = []
     for window in work.windows:
         length = segment or max(1, window // hosts, (histogram.stop - histogram.start) >> 12)
         cuts = fixed_cuts(histogram, length)
