@@ -185,8 +185,8 @@ def observations() -> list[Verdict]:
         Verdict("table 5", "4.3: fragment 1 goes to S3, fragments 2 and 3 to S2",
                 OPEN,
                 f"comes out with weights of load {', '.join(map(str, found))}; the plan, its rates"
-                " and the links are not in the text of the paper: fragment 1 is taken to read streams 1, 2"
-                " and 3, fragment 2 streams 3 and 4, each of 60 Mbps"),
+                " and the links are not in the text of the paper: fragment 1 is taken to read"
+                " streams 1, 2 and 3, fragment 2 streams 3 and 4, each of 60 Mbps"),
     ]  # fmt: skip
 
 
