@@ -28,7 +28,7 @@ LONGER = 4
 ENOUGH = 2000  # results
 FEW = 20  # results that say too little
 SECONDS = 0.05  # of CPU; a stretch but the first that took so long is the last one
-MOST_COMBINATIONS = 1e8  # of which all could be results
+MOST_RESULTS = 3e6  # that the next stretch could have
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,6 @@ def _share(
     while True:
         parts = [_stretch(one, begin, begin + length) for one in used]
         combinations = _combinations(parts)
-        if combinations > MOST_COMBINATIONS:
-            break
         started = thread_time()
         tables = {s.name: one.table.take(one.rows) for s, one in zip(streams, parts, strict=True)}
         try:
@@ -117,7 +115,8 @@ def _share(
             return None  # the function does not take any two rows: its share stays assumed
         result = found, combinations
         slow = warm and thread_time() - started > SECONDS
-        if found >= ENOUGH or slow or begin + length > last:
+        many = found * LONGER ** len(used) > MOST_RESULTS
+        if found >= ENOUGH or many or slow or begin + length > last:
             break
         warm = True  # functions are compiled now
         length *= LONGER

@@ -19,6 +19,8 @@ from windjoin.binding import BoundQuery
 from windjoin.kernels.access import Access
 from windjoin.kernels.band import Band
 from windjoin.kernels.boxes import BOX_ROWS, Boxes
+from windjoin.kernels.equality import Equality
+from windjoin.kernels.inequality import Inequality
 from windjoin.kernels.items import Items
 from windjoin.kernels.order import Order, Step
 from windjoin.kernels.parts import shared_key
@@ -44,6 +46,10 @@ class Work(dict[str, float]):
         """Add what another does, so many times."""
         for unit, count in other.items():
             self[unit] += count * times
+
+
+# asked by many partial results of one row, pushed rows find these in near caches
+CHEAPER_LATER = (Equality, Band, Inequality, Boxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,12 @@ def _columns(schema: pa.Schema, names: Iterable[str], what: str) -> Work:
 def units_of(order: Order, spec: JoinSpec, *, live: bool) -> list[str]:
     """For every hop of an order the name of the index, as its units are called."""
     if live:
-        return [step.access.name for step in order.steps]
+        return [
+            f"{step.access.name}, later"
+            if hop and isinstance(step.access, CHEAPER_LATER)
+            else step.access.name
+            for hop, step in enumerate(order.steps)
+        ]
     by_key = len(order.steps) > 1 and shared_key(spec, order) is not None
     return [
         f"{step.access.name}, key by key"
@@ -140,6 +151,8 @@ def asked(name: str, step: Step, counts: HopCounts, held: Held) -> Work:
     if isinstance(access, Items):
         side = wide_sides(access.predicates[0], step.stream)[0]
         work[f"{name}: number"] += counts.asked * held.widths[side.stream][side.column]
+        if not access.seen.alone:  # sets that have an item in common are compared
+            work[f"{name}: entry"] += counts.asked * access.seen.common * rows
     elif isinstance(access, Alike):
         width = held.widths[step.stream][access.column]
         work[f"{name}: candidate number"] += counts.proposed * width

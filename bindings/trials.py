@@ -266,6 +266,10 @@ def _three(random: Generator) -> Iterator[Trial]:
             lambda a, b, c: [a["m"] == b["m"], abs(b["x"] - c["x"]) <= 1e-3],
         ),
         "many ask by band": (40, lambda a, b, c: [a["m"] == b["m"], abs(b["x"] - c["x"]) <= 1e-4]),
+        "many ask by wide band": (
+            40,
+            lambda a, b, c: [a["m"] == b["m"], abs(b["x"] - c["x"]) <= 5e-4],
+        ),
         "many ask by order": (40, lambda a, b, c: [a["m"] == b["m"], b["x"] + 0.95 < c["x"]]),
         "many ask by boxes": (
             40,
@@ -282,6 +286,7 @@ def _alike(random: Generator) -> Iterator[Trial]:
         (2, 400, 1, 2000),
         (5, 100, 3, 2000),
         (5, 100, 3, 10_000),
+        (5, 100, 2, 4000),
         (10, 1000, 4, 8000),
     ):
         yield _trial(
@@ -303,14 +308,19 @@ def _alike(random: Generator) -> Iterator[Trial]:
             rows=12_000,
             narrow=True,
         )
-    for size, window in ((500, 500), (8000, 100)):
+    for size, window, most in (
+        (500, 500, 50.0),
+        (2000, 500, 30.0),
+        (8000, 200, 30.0),
+        (8000, 200, 60.0),
+    ):
         yield _trial(
-            f"{window} images of {size} bytes",
+            f"{window} images of {size} bytes, {most:g} apart",
             random,
             lambda r, n, _, w=size: {"v": _images(r, n, w)},
-            lambda a, b: mean_abs_diff(a["v"], b["v"]) <= 50.0,
+            lambda a, b, m=most: mean_abs_diff(a["v"], b["v"]) <= m,
             window=window,
-            rows=8 * window,
+            rows=4 * window,
             batch_rows=64,
             narrow=True,
         )
