@@ -97,7 +97,7 @@ def run(strategy: str, hosts: int, pushes: list[dict[str, pa.Table]], warm: int)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--pushes", type=int, default=24)
+    parser.add_argument("--pushes", type=int, default=16)
     parser.add_argument("--rows", type=int, default=2, help="of each stream in a push")
     asked = parser.parse_args()
     warm = WINDOW // SEGMENT

@@ -175,10 +175,11 @@ class ATR(AdaptiveRouter):
         return Path((Hop(order, hosts, {}, placement.parts),))
 
     def _rank(self, stream: int, other: int) -> tuple[float, int]:
-        """By what others are probed: the master first, or (as published) by selectivity."""
+        """By what others are probed: the master first, or (as published) by expected matches."""
         if self.order == "master":
             return float(other != self.master), other
-        return self.profiles[stream].selectivity_with(other), other
+        selectivity = self.profiles[stream].selectivity_with(other)
+        return selectivity * self.profiles[other].rows_in_window, other
 
     def _answer(self, segment: Segment) -> tuple[Placement, tuple[int, ...]]:
         """The placement and its hosts, for the first time."""

@@ -45,7 +45,7 @@ class Outcome:
     throughput: float  # results per second
     offered: float  # rows per second that came in
     processed: float  # rows per second that were processed, whether or not they found partners
-    shed: float  # share of the comparing that hosts left out
+    shed: float  # share of what came to hosts that they left out
     latency_mean_ms: float
     latency_p95_ms: float
     response_mean_ms: float  # of a job: waiting and service at one host
@@ -59,6 +59,7 @@ class Outcome:
     imbalance: float  # busiest host against the mean host
     backlog_ms: float  # what the busiest host still had to do at the end
     moved_state_rows: float
+    routing_bytes: float  # of the router's own state at the end
     route_us: float  # real time to place a segment and find its path, median over borders
     series: dict[str, list[float]] = field(default_factory=dict)
     host_load: list[float] = field(default_factory=list)
@@ -378,7 +379,7 @@ class Simulation:
             throughput=float(results / counted),
             offered=float(self.plant.batch_rows.sum() / seconds),
             processed=float(m.figures[core.F_DONE_ROWS] / counted),
-            shed=float(m.figures[core.F_SHED] / max(m.taken.sum(), 1.0)),
+            shed=float(m.figures[core.F_SHED] / max(m.figures[core.F_SHED] + m.taken.sum(), 1.0)),
             latency_mean_ms=float(m.figures[core.F_LATENCY] / results) if results else 0.0,
             latency_p95_ms=percentile(m.latency, 0.95),
             response_mean_ms=float(m.figures[core.F_SOJOURN] / jobs) if jobs else 0.0,
@@ -392,6 +393,7 @@ class Simulation:
             imbalance=float(host_load.max() / host_load.mean()) if host_load.any() else 1.0,
             backlog_ms=float(max((m.free_at - seconds * 1000.0).max(), 0.0)),
             moved_state_rows=self.moved_state,
+            routing_bytes=float(self.router.describe().state_bytes),
             route_us=1e6 * float(np.median(self.route_seconds)),
             series={
                 "throughput": (m.throughput / self.scenario.sample_s).tolist(),

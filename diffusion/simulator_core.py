@@ -208,7 +208,7 @@ def serve(m: Machine, p: Plant, host: int, arrival: float, service: float) -> fl
 
 @njit(cache=True)
 def shed(m: Machine, p: Plant, host: int, arrival: float, amount: float) -> float:
-    """The share of its comparing that a host still does, by how much work waits there.
+    """The share of what comes that a host still takes, by how much work waits there.
 
     All while less than half of what may wait does, then ever less, nothing when the queue is full:
     so it settles where a host has just as much to do as it can (Gedik, Wu, Yu, Liu 2005).
@@ -241,12 +241,13 @@ def flow_job(m: Machine, p: Plant, entries: F64, slot: int) -> None:
     share = shed(m, p, host, arrival, amount)
     if share <= 0:
         return
-    out = amount * entries[entry, E_GAIN] * share
+    amount *= share
+    out = amount * entries[entry, E_GAIN]
     copies = 1.0 if first == stop else 0.0
     for k in range(first, stop):
         copies += 1.0 if entries[k, E_HOST] != host else 0.0
     network = amount * p.receive * remote + out * p.send * copies
-    joining = share * amount * entries[entry, E_WORK] / p.cpu[host]
+    joining = amount * entries[entry, E_WORK] / p.cpu[host]
     service = joining + network / p.network[host]
     m.figures[F_JOINING] += joining
     m.figures[F_ASIDE] += service - joining

@@ -6,39 +6,17 @@ A figure is ``{"x": label, "y": label, "series": {name: [[x, y], ...]}}``.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from windjoin.diffusion.ring_cost import Probed, RingCosts, ring_latency
 from windjoin.diffusion.scenario import Change, Costs, HostSpec, Scenario, StreamSpec
-from windjoin.diffusion.simulator import Outcome, simulate, with_hosts
+from windjoin.diffusion.simulator import Outcome, simulate
 
 Figure = dict[str, Any]
-EVENTS = 400_000
-RATE = 340.0
-ROUTED = ("atr", "ctr", "atr-fixed", "ctr-random")
-
-
-def streams(count: int, rate: float, window: float, burst: float = 0.0) -> tuple[StreamSpec, ...]:
-    """Streams that are alike."""
-    return tuple(StreamSpec(f"s{k}", rate, window, burst) for k in range(count))
-
-
-def diffusion_base(seed: int, **changes: Any) -> Scenario:
-    """Three streams on twenty hosts: sends and receives 1 ms, probing 10 ms.
-
-    A row makes 19.6 ms of work without overhead, so the rate is what twenty hosts could just do.
-    """
-    base = Scenario(
-        streams=streams(3, RATE, 60), hosts=(HostSpec(20),), matches=0.8, seconds=300,
-        segment_s=5, events=EVENTS, sample_s=10, seed=seed,
-    )  # fmt: skip
-    return replace(base, **changes)
-
-
-def over_time(scenario: Scenario, names: Iterable[str], key: str) -> dict[str, list[list[float]]]:
-    """One series of the outcome per strategy."""
-    return {name: timed(simulate(scenario, name), key) for name in names}
+EVENTS = 50_000
+SECONDS, WARM_UP = 200.0, 60.0
 
 
 def timed(outcome: Outcome, key: str) -> list[list[float]]:
@@ -47,102 +25,121 @@ def timed(outcome: Outcome, key: str) -> list[list[float]]:
     return [[outcome.seconds * (at + 1) / len(values), value] for at, value in enumerate(values)]
 
 
-def sweep(
-    scenarios: Sequence[tuple[float, Scenario]], names: Iterable[str], keys: Sequence[str]
-) -> dict[str, dict[str, list[list[float]]]]:
-    """Figures of merit over a parameter: ``{key: {strategy: [[x, y], ...]}}``."""
-    found: dict[str, dict[str, list[list[float]]]] = {key: {} for key in keys}
-    for name in names:
-        for x, scenario in scenarios:
-            outcome = simulate(scenario, name)
-            for key in keys:
-                found[key].setdefault(name, []).append([x, float(getattr(outcome, key))])
-    return found
-
-
 def figure(x: str, y: str, series: dict[str, list[list[float]]]) -> Figure:
     """A figure with its labels."""
     return {"x": x, "y": y, "series": series}
 
 
-def diffusion_7_8(seed: int) -> dict[str, Figure]:
-    """Throughput over time for windows of 60 s and 120 s."""
+PROFILED = (1.0, 5.0)  # segment lengths of ATR, of which the best counts
+SHORT = 2.0  # of CTR, whose overhead does not depend on it
+QUEUE = 20.0  # seconds of work that hosts let wait before they shed
+
+
+def published(
+    seed: int,
+    count: int = 3,
+    window: float = 30,
+    sigma: float = 0.1,
+    theta: float | None = None,
+    hosts: int = 30,
+    **changes: Any,
+) -> Scenario:
+    """Unlike hosts of 1000 to 5000 MIPS that shed, links of 100 to 1000 Mbps, 5 to 20 rows/s."""
+    chance = random.Random(seed)
+    speeds = [chance.uniform(1000, 5000) / 3000 for _ in range(30)][:hosts]
+    links = [chance.uniform(100, 1000) for _ in range(30)][:hosts]
+    specs = tuple(
+        StreamSpec(f"s{k}", chance.uniform(5, 20), window, alternate=theta) for k in range(count)
+    )
+    base = Scenario(
+        streams=specs,
+        hosts=tuple(
+            HostSpec(1, cpu=speed, network=speed, bandwidth_mbps=link)
+            for speed, link in zip(speeds, links, strict=True)
+        ),
+        selectivity=sigma, seconds=SECONDS + WARM_UP, warm_up_s=WARM_UP, segment_s=SHORT,
+        adapt_length=False, queue_s=QUEUE, events=EVENTS, sample_s=10, seed=seed,
+    )  # fmt: skip
+    return replace(base, **changes)
+
+
+def profiled(scenario: Scenario, lengths: Sequence[float] = PROFILED) -> tuple[Outcome, float]:
+    """ATR at the best of the lengths that are tried, and that length."""
+    runs = [(simulate(replace(scenario, segment_s=t), "atr"), t) for t in lengths]
+    return max(runs, key=lambda run: run[0].throughput)
+
+
+def diffusion_4(seed: int) -> dict[str, Figure]:
+    """ATR over the length of its segments, for two joins."""
+    lengths = (0.25, 0.5, 1.0, 2.0, 5.0, 15.0)
+    series = {
+        f"W={window:.0f}": [
+            [t, simulate(published(seed, window=window, segment_s=t), "atr").throughput]
+            for t in lengths
+        ]
+        for window in (20.0, 50.0)
+    }
+    return {"diffusion-4": figure("segment length, s", "results/s", series)}
+
+
+def diffusion_7_10(seed: int) -> dict[str, Figure]:
+    """Results so far on six hosts that shed, over 1200 s; what routing a row took there."""
     found = {}
     for number, window in ((7, 60.0), (8, 120.0)):
-        scenario = diffusion_base(seed, streams=streams(3, RATE, window))
-        runs = {name: simulate(scenario, name) for name in ("single", "random", "atr", "ctr")}
+        base = published(
+            seed, window=window, sigma=0.02, hosts=6, seconds=1200.0, warm_up_s=0.0,
+            sample_s=60.0,
+        )  # fmt: skip
+        atr, length = profiled(base, (5.0, 15.0))
+        runs = {name: simulate(base, name) for name in ("single", "random", "ctr")} | {"atr": atr}
         found[f"diffusion-{number}"] = figure(
-            "s", "results/s", {name: timed(run, "throughput") for name, run in runs.items()}
+            "s", "results so far", {name: so_far(run) for name, run in runs.items()}
         )
         found[f"diffusion-{number}-rows"] = figure(
             "s", "rows processed/s",
             {name: [[run.seconds, run.processed]] for name, run in runs.items()},
         )  # fmt: skip
+        rows = {"atr": length, "ctr": SHORT}
+        mean = atr.offered / len(base.streams)
+        found[f"diffusion-{number + 2}"] = figure(
+            "hosts", "microseconds per row",
+            {name: [[6.0, runs[name].route_us / (mean * t)]] for name, t in rows.items()},
+        )  # fmt: skip
+        found[f"diffusion-{number + 2}-table"] = figure(
+            "hosts", "bytes of the routing table",
+            {name: [[6.0, runs[name].routing_bytes]] for name in rows},
+        )  # fmt: skip
     return found
 
 
-def diffusion_9_10(seed: int) -> dict[str, Figure]:
-    """Real time of routing a segment, over hosts and over window length."""
-    hosts = [
-        (float(n), with_hosts(diffusion_base(seed, seconds=200), n)) for n in (4, 8, 16, 32, 64)
-    ]
-    windows = [
-        (w, diffusion_base(seed, seconds=200, streams=streams(3, 10, w)))
-        for w in (10.0, 50.0, 150.0)
-    ]
-    over_hosts = sweep(hosts, ("atr", "ctr"), ["route_us"])["route_us"]
-    over_windows = sweep(windows, ("atr", "ctr"), ["route_us"])["route_us"]
-    return {
-        "diffusion-9": figure("hosts", "microseconds per segment", over_hosts),
-        "diffusion-10": figure("window, s", "microseconds per segment", over_windows),
-    }
+def so_far(outcome: Outcome) -> list[list[float]]:
+    """Results from the beginning to each time."""
+    total, points = 0.0, []
+    for at, rate in timed(outcome, "throughput"):
+        total += rate * outcome.seconds / len(outcome.series["throughput"])
+        points.append([at, total])
+    return points
 
 
 def diffusion_11_12(seed: int) -> dict[str, Figure]:
-    """Throughput and bandwidth over hosts, one stream slow and one fast, for 24 hosts together."""
-    unlike = tuple(StreamSpec(f"s{k}", rate, 30) for k, rate in enumerate((120.0, 240.0, 840.0)))
-    scenario = diffusion_base(seed, streams=unlike, seconds=200)
-    hosts = [(float(n), with_hosts(scenario, n)) for n in (1, 2, 4, 8, 16, 24)]
-    found = sweep(hosts, ROUTED, ["throughput", "bytes_moved", "processed"])
-    per_row = {
-        name: [
-            [x, y / max(done * scenario.seconds, 1.0)]
-            for (x, y), (_, done) in zip(points, found["processed"][name], strict=True)
-        ]
-        for name, points in found["bytes_moved"].items()
-    }
+    """Four streams over hosts, against unoptimised forms, values and chance."""
+    names = ("atr", "ctr", "atr-fixed", "ctr-random", "groups", "random")
+    results: dict[str, list[list[float]]] = {name: [] for name in names}
+    moved: dict[str, list[list[float]]] = {name: [] for name in names}
+    for hosts in (1, 5, 10, 20, 30):
+        base = published(seed, count=4, hosts=hosts, hot_key=0.1)
+        for name in names:
+            length = 5.0 if name == "atr-fixed" else SHORT
+            run = profiled(base)[0] if name == "atr" else simulate(
+                replace(base, segment_s=length), name
+            )  # fmt: skip
+            results[name].append([float(hosts), run.throughput])
+            counted = max(run.processed * (run.seconds - WARM_UP), 1.0)
+            moved[name].append([float(hosts), run.bytes_moved / counted])
     return {
-        "diffusion-11": figure("hosts", "results/s", found["throughput"]),
-        "diffusion-12": figure("hosts", "bytes moved per processed row", per_row),
+        "diffusion-11": figure("hosts", "results/s", results),
+        "diffusion-12": figure("hosts", "bytes moved per processed row", moved),
     }
-
-
-PROFILED = (5.0, 10.0, 20.0)  # segment lengths of ATR, of which the best counts
-SHORT = 2.0  # of CTR, whose overhead does not depend on it
-
-
-def published(
-    seed: int, count: int = 3, window: float = 30, sigma: float = 0.1, theta: float | None = None
-) -> Scenario:
-    """Thirty unlike hosts of 1000 to 5000 MIPS, links of 100 to 1000 Mbps, 5 to 20 rows/s."""
-    chance = random.Random(seed)
-    hosts = tuple(
-        HostSpec(1, cpu=chance.uniform(1000, 5000) / 3000, network=chance.uniform(100, 1000) / 550)
-        for _ in range(30)
-    )
-    specs = tuple(
-        StreamSpec(f"s{k}", chance.uniform(5, 20), window, alternate=theta) for k in range(count)
-    )
-    return Scenario(
-        streams=specs, hosts=hosts, selectivity=sigma, seconds=300, segment_s=SHORT,
-        adapt_length=False, events=EVENTS // 4, sample_s=10, seed=seed,
-    )  # fmt: skip
-
-
-def profiled(scenario: Scenario) -> tuple[Outcome, float]:
-    """ATR at the best of the lengths that are tried, and that length."""
-    runs = [(simulate(replace(scenario, segment_s=t), "atr"), t) for t in PROFILED]
-    return max(runs, key=lambda run: run[0].throughput)
 
 
 def diffusion_13_16(seed: int) -> dict[str, Figure]:
@@ -177,51 +174,95 @@ def diffusion_13_16(seed: int) -> dict[str, Figure]:
     return found
 
 
-def ring_base(seed: int, rate: float, **changes: Any) -> Scenario:
-    """Three streams with a predicate of 5 ms per pair: comparing outweighs sending."""
+def ring_base(seed: int, hosts: int, **changes: Any) -> Scenario:
+    """Windows of 10 s; a pair of pictures takes 0.02 ms, a message as long, a link 0.1 ms."""
     base = Scenario(
-        streams=streams(3, rate, 30), hosts=(HostSpec(10),), selectivity=0.006, seconds=240,
-        segment_s=5, events=EVENTS, sample_s=10, seed=seed,
-        costs=Costs(send_ms=0.5, receive_ms=0.5, probe_ms=0, compare_ms=2.0, link_ms=1.0),
+        streams=alike(3, 10.0), hosts=(HostSpec(hosts),), selectivity=0.1, seconds=90,
+        warm_up_s=20, segment_s=0.25, ring_length=hosts, adapt_length=False, events=EVENTS,
+        sample_s=5, seed=seed,
+        costs=Costs(send_ms=0.02, receive_ms=0.02, probe_ms=0, compare_ms=0.02, link_ms=0.1),
     )  # fmt: skip
     return replace(base, **changes)
 
 
-def ring_8a_d(seed: int) -> dict[str, Figure]:
-    """Response time and state over hosts, at a moderate and at a high rate."""
+def alike(count: int, rate: float) -> tuple[StreamSpec, ...]:
+    """Streams of 10 s that are alike."""
+    return tuple(StreamSpec(f"s{k}", rate, 10.0) for k in range(count))
+
+
+NODES = (4, 7, 10, 13, 16, 19)
+
+
+def ring_8a_f(seed: int) -> dict[str, Figure]:
+    """Response time and state over hosts: PSP by selectivity, ATR by length, CTR by copies."""
+    ways: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+        "ab": [(f"selectivity {s}", "psp", {"selectivity": s}) for s in (0.05, 0.1, 0.5)],
+        "cd": [(f"T = {t:.0f} s", "atr", {"segment_s": t}) for t in (10.0, 30.0, 50.0)],
+        "ef": [
+            (f"{copies} copies", "ctr", {"copies": copies, "segment_s": 1.0})
+            for copies in (2, 5, 9)
+        ],
+    }
     found = {}
-    for letters, rate in (("ab", 3.0), ("cd", 5.0)):
-        hosts = [(float(n), with_hosts(ring_base(seed, rate), n)) for n in (4, 7, 10, 13, 16, 19)]
-        both = sweep(hosts, ("psp", "atr", "ctr"), ["latency_mean_ms", "state_rows"])
-        found[f"ring-8{letters[0]}"] = figure("hosts", "response, ms", both["latency_mean_ms"])
-        found[f"ring-8{letters[1]}"] = figure("hosts", "state, rows", both["state_rows"])
+    for letters, lines in ways.items():
+        response: dict[str, list[list[float]]] = {}
+        state: dict[str, list[list[float]]] = {}
+        for label, strategy, options in lines:
+            for nodes in NODES:
+                if nodes < 2 * options.get("copies", 0):
+                    continue
+                run = simulate(ring_base(seed, nodes, **options), strategy)
+                response.setdefault(label, []).append([float(nodes), run.latency_mean_ms])
+                state.setdefault(label, []).append([float(nodes), run.state_rows])
+        found[f"ring-8{letters[0]}"] = figure("hosts", "response, ms", response)
+        found[f"ring-8{letters[1]}"] = figure("hosts", "state, rows", state)
     return found
 
 
-def ring_8e_h(seed: int) -> dict[str, Figure]:
-    """All rates double after 80 s: without and with adaptation."""
-    doubled = tuple(Change(at_s=80, stream=f"s{k}", rate=4.5) for k in range(3))
-    base = ring_base(seed, 2.25, changes=doubled)
-    grown = (*doubled, Change(at_s=90, add_hosts=5))
+def ring_8g_h(seed: int) -> dict[str, Figure]:
+    """All rates double half way, on ten hosts of which four make the ring at first."""
+    doubled = tuple(Change(at_s=60, stream=f"s{k}", rate=20.0) for k in range(3))
+    base = ring_base(seed, 10, changes=doubled, seconds=120, objective="latency", warm_up_s=0)
     runs = {
-        "fixed slices": simulate(replace(base, smoothing=False), "psp"),
-        "smoothing": simulate(base, "psp"),
-        "smoothing, 5 hosts join, aggressive": simulate(replace(base, changes=grown), "psp"),
-        "5 hosts join, passive": simulate(
-            replace(base, changes=grown, smoothing=False, relocation="passive"), "psp"
+        "no adaptation": simulate(
+            replace(base, adapt=False, smoothing=False, ring_length=4), "psp"
         ),
+        "aggressive": simulate(replace(base, ring_length=None), "psp"),
+        "passive": simulate(replace(base, ring_length=None, relocation="passive"), "psp"),
     }
-    keys = {"e": "latency_ms", "f": "state_rows_fullest", "g": "load_peak", "h": "throughput"}
-    labels = {"e": "response, ms", "f": "state of the fullest host, rows",
-              "g": "load of the busiest host", "h": "results/s"}  # fmt: skip
     return {
-        f"ring-8{letter}": figure(
-            "s", labels[letter], {name: timed(run, key) for name, run in runs.items()}
-        )
-        for letter, key in keys.items()
-    }
+        "ring-8g": figure(
+            "s", "response, ms", {name: timed(run, "latency_ms") for name, run in runs.items()}
+        ),
+        "ring-8h": figure(
+            "s", "rows of the fullest host",
+            {name: timed(run, "state_rows_fullest") for name, run in runs.items()},
+        ),
+    }  # fmt: skip
+
+
+def ring_model(seed: int) -> dict[str, Figure]:
+    """Latency in the simulation against the cost model's, for 3 to 9 streams and three costs."""
+    series: dict[str, list[list[float]]] = {}
+    for compare in (0.1, 0.2, 0.4):
+        for count in (3, 5, 7, 9):
+            costs = Costs(
+                send_ms=0.01, receive_ms=0.01, probe_ms=0, compare_ms=compare, link_ms=0.1
+            )
+            run = simulate(
+                ring_base(
+                    seed, 8, streams=alike(count, 2.0), selectivity=0.03, costs=costs,
+                    segment_s=0.5,
+                ), "psp",
+            )  # fmt: skip
+            met = [Probed(2.0, 10.0, 0.03)] * (count - 1)
+            expected = ring_latency(RingCosts(0, 0, compare, 0.02, 0.1), met, 8)
+            series.setdefault(f"{compare} ms a pair", []).append(
+                [float(count), run.latency_mean_ms / expected]
+            )
+    return {"ring-model": figure("streams", "latency, simulated / model", series)}
 
 
 ALL: tuple[Callable[[int], dict[str, Figure]], ...] = (
-    diffusion_7_8, diffusion_9_10, diffusion_11_12, diffusion_13_16, ring_8a_d, ring_8e_h,
+    diffusion_4, diffusion_7_10, diffusion_11_12, diffusion_13_16, ring_8a_f, ring_8g_h, ring_model,
 )  # fmt: skip

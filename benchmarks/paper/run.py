@@ -9,6 +9,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,12 @@ def draw(name: str, runs: Sequence[dict[str, Any]], folder: Path) -> None:
         x = [at for at, _ in points]
         values = [[y for _, y in run["series"][key]] for run in runs]
         by_x = list(zip(*values, strict=True))
-        axes.plot(x, [sum(each) / len(each) for each in by_x], marker=".", label=key)
-        axes.fill_between(x, list(map(min, by_x)), list(map(max, by_x)), alpha=0.2)
+        means = [sum(each) / len(each) for each in by_x]
+        bars = [
+            [mean - min(each) for mean, each in zip(means, by_x, strict=True)],
+            [max(each) - mean for mean, each in zip(means, by_x, strict=True)],
+        ]
+        axes.errorbar(x, means, yerr=bars, marker=".", capsize=2, label=key)
     axes.set_title(name)
     axes.set_xlabel(figure["x"])
     axes.set_ylabel(figure["y"])
@@ -50,20 +55,30 @@ def table(verdicts: Sequence[Verdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def simulated(jobs: int) -> dict[str, dict[str, Any]]:
+    """The figures of every seed."""
+    runs: list[dict[str, Any]] = [{} for _ in SEEDS]
+    with ProcessPoolExecutor(jobs) as pool:
+        for make in ALL:
+            start = time.perf_counter()
+            for figures, made in zip(runs, pool.map(make, SEEDS), strict=True):
+                figures.update(made)
+            print(f"{make.__name__}: {time.perf_counter() - start:.0f} s", flush=True)
+    return {str(seed): figures for seed, figures in zip(SEEDS, runs, strict=True)}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate, write and judge."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--judge", action="store_true", help="only judge what was simulated before")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    runs: list[dict[str, Any]] = [{} for _ in SEEDS]
-    for make in ALL:
-        start = time.perf_counter()
-        for seed, figures in zip(SEEDS, runs, strict=True):
-            figures.update(make(seed))
-        print(f"{make.__name__}: {time.perf_counter() - start:.0f} s", flush=True)
-    kept = {str(seed): figures for seed, figures in zip(SEEDS, runs, strict=True)}
-    (options.out / "figures.json").write_text(json.dumps(kept) + "\n", "utf-8")
+    stored = options.out / "figures.json"
+    if not options.judge:
+        stored.write_text(json.dumps(simulated(options.jobs)) + "\n", "utf-8")
+    runs = list(json.loads(stored.read_text("utf-8")).values())
     for name in runs[0]:
         draw(name, [figures[name] for figures in runs], options.out)
     text = table(judge(runs))
