@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,8 @@ def table(verdicts: Sequence[Verdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def simulated(jobs: int) -> dict[str, dict[str, Any]]:
-    """The figures of every seed."""
+def simulated(jobs: int) -> Iterator[dict[str, dict[str, Any]]]:
+    """The figures of every seed, after each of them."""
     runs: list[dict[str, Any]] = [{} for _ in SEEDS]
     with ProcessPoolExecutor(jobs) as pool:
         for make in ALL:
@@ -64,7 +64,7 @@ def simulated(jobs: int) -> dict[str, dict[str, Any]]:
             for figures, made in zip(runs, pool.map(make, SEEDS), strict=True):
                 figures.update(made)
             print(f"{make.__name__}: {time.perf_counter() - start:.0f} s", flush=True)
-    return {str(seed): figures for seed, figures in zip(SEEDS, runs, strict=True)}
+            yield {str(seed): figures for seed, figures in zip(SEEDS, runs, strict=True)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     stored = options.out / "figures.json"
     if not options.judge:
-        stored.write_text(json.dumps(simulated(options.jobs)) + "\n", "utf-8")
+        for runs_so_far in simulated(options.jobs):
+            stored.write_text(json.dumps(runs_so_far) + "\n", "utf-8")
     runs = list(json.loads(stored.read_text("utf-8")).values())
     for name in runs[0]:
         draw(name, [figures[name] for figures in runs], options.out)
