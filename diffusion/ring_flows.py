@@ -31,8 +31,11 @@ class RingFlows:
         self._elements = np.ones((0, self.streams - 1))
         self._tables = np.zeros((3, 0, self.streams - 1, 0))  # made, work, gain
 
-    def add(self, order: I64, held: Sequence[F64]) -> int:
-        """Add a flow per stream, from the rows each host holds of each stream; return the first."""
+    def add(self, order: I64, held: Sequence[F64], probed: Sequence[Sequence[int]]) -> int:
+        """Add a flow per stream, from the rows each host holds of each stream; return the first.
+
+        probed: by stream, the others in the order in which its rows probe them
+        """
         if self.order.size != order.size:
             self._resize(order.size)
         self.order = order
@@ -40,7 +43,7 @@ class RingFlows:
         while self.count + self.streams > len(self._elements):
             self._grow()
         for stream in range(self.streams):
-            self._add_stream(stream, first + stream, held)
+            self._add_stream(stream, first + stream, held, probed[stream])
         self.count += self.streams
         return first
 
@@ -49,10 +52,10 @@ class RingFlows:
         made, work, gain = self._tables
         return RingTable(self.order, self._elements, made, work, gain, in_flight)
 
-    def _add_stream(self, stream: int, flow: int, held: Sequence[F64]) -> None:
+    def _add_stream(
+        self, stream: int, flow: int, held: Sequence[F64], targets: Sequence[int]
+    ) -> None:
         made, work, gain = self._tables
-        others = [k for k in range(self.streams) if k != stream]
-        targets = sorted(others, key=lambda k: (self.match[stream][k] * held[k].sum(), k))
         self._elements[flow] = 1.0
         made[flow, 0] = 0.0
         for wave, k in enumerate(targets):

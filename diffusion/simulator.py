@@ -27,7 +27,7 @@ from windjoin.diffusion.psp import PSP
 from windjoin.diffusion.registry import strategy as strategy_named
 from windjoin.diffusion.ring_flows import NO_RING, RingFlows
 from windjoin.diffusion.ring_slices import Spent
-from windjoin.diffusion.router import Move, Router
+from windjoin.diffusion.router import Move, Route, Router
 from windjoin.diffusion.scenario import Change, Scenario
 from windjoin.diffusion.segments import Segment
 from windjoin.diffusion.simulator_core import F64
@@ -225,7 +225,7 @@ class Simulation:
         for route in routes:
             self.holdings.store(route.segment.stream, route.placement)
         if self.is_ring:
-            first = self._add_ring_flows((border + stop) / 2)
+            first = self._add_ring_flows((border + stop) / 2, routes)
             self._assign_flows(border, stop, first)
             return self.ring.table(self.in_flight)
         first, hosts = len(self.flow_table), routes[0].placement.hosts
@@ -255,11 +255,12 @@ class Simulation:
             flow = flow * len(hosts) + self.groups.pick(hosts, high - low)
         self.plant.batch_flow[low:high] = first + flow
 
-    def _add_ring_flows(self, now: float) -> int:
+    def _add_ring_flows(self, now: float, routes: Sequence[Route]) -> int:
         """What the rows of these segments meet in each slice; return the first flow's number."""
         order = np.array(getattr(self.router, "order"), np.int64)  # noqa: B009
         held = [self._slice_rows(k, now, order) for k in range(len(self.windows))]
-        return self.ring.add(order, held)
+        probed = [[hop.streams[0] for hop in route.path.hops] for route in routes]
+        return self.ring.add(order, held, probed)
 
     def _slice_rows(self, stream: int, now: float, order: I64) -> F64:
         return self.holdings.per_host(stream, now - self.windows[stream], now)[order]

@@ -8,12 +8,14 @@ the spread shows nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import log
 from typing import Any, NamedTuple
 
 Series = dict[str, list[list[float]]]
 Runs = Sequence[dict[str, Series]]  # by seed, by name of the figure
 Values = list[float]  # by seed
 
+TINY = 1e-9
 HOLDS, FAILS, OPEN = "holds", "**does not hold**", "*not shown*"
 
 
@@ -54,8 +56,12 @@ def said(values: Values, places: int = 1) -> str:
 
 
 def less(small: Values, large: Values) -> Values:
-    """By how much, seed by seed."""
-    return [b - a for a, b in zip(small, large, strict=True)]
+    """By how much, seed by seed.
+
+    As a ratio, on a logarithmic scale: every seed has hosts and rates of its own, so that amounts
+    differ more between seeds than between what is compared.
+    """
+    return [log(max(b, TINY) / max(a, TINY)) for a, b in zip(small, large, strict=True)]
 
 
 def late(points: list[list[float]]) -> float:

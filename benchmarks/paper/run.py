@@ -55,11 +55,15 @@ def table(verdicts: Sequence[Verdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def simulated(jobs: int) -> Iterator[dict[str, dict[str, Any]]]:
+def simulated(
+    jobs: int, only: Sequence[str] | None, stored: Path
+) -> Iterator[dict[str, dict[str, Any]]]:
     """The figures of every seed, after each of them."""
     runs: list[dict[str, Any]] = [{} for _ in SEEDS]
+    if only and stored.exists():
+        runs = list(json.loads(stored.read_text("utf-8")).values())
     with ProcessPoolExecutor(jobs) as pool:
-        for make in ALL:
+        for make in [one for one in ALL if not only or one.__name__ in only]:
             start = time.perf_counter()
             for figures, made in zip(runs, pool.map(make, SEEDS), strict=True):
                 figures.update(made)
@@ -72,12 +76,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument(
+        "--only", nargs="*", help="functions of figures.py; others stay as they are"
+    )
     parser.add_argument("--judge", action="store_true", help="only judge what was simulated before")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     stored = options.out / "figures.json"
     if not options.judge:
-        for runs_so_far in simulated(options.jobs):
+        for runs_so_far in simulated(options.jobs, options.only, stored):
             stored.write_text(json.dumps(runs_so_far) + "\n", "utf-8")
     runs = list(json.loads(stored.read_text("utf-8")).values())
     for name in runs[0]:
