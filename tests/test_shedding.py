@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -406,6 +408,20 @@ def test_open_refuses_what_cannot_be_shed() -> None:
         session.push("a", {"t": [1], "k": [1], "n": ["x"]})
         with pytest.raises(wj.SchemaError, match="is text; give a number"):
             session.push("b", {"t": [1], "k": [1]})
+
+
+def test_without_shed_nothing_of_it_is_there() -> None:
+    """Not a module is loaded, and feeds run their pipelines over the plain indexes."""
+    script = """
+import sys, windjoin as wj
+a, b = (wj.stream(name, time="t", window=10) for name in "ab")
+with wj.join(a, b, on=a["k"] == b["k"]).open(rows_only=True) as session:
+    for name in "ab" * 2:
+        session.push(name, {"t": [1], "k": [2]})
+loaded = [name for name in sys.modules if "shed" in name.rsplit(".", 1)[-1] or "limited" in name]
+assert set(loaded) <= {"windjoin.shedding"}, loaded
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_budget_above_one_is_more_than_one_core() -> None:
