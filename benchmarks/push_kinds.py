@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import windjoin as wj
 
 from benchmarks import generators as g
@@ -76,10 +77,10 @@ def sets(rows: int = 8_000) -> Made:
 
 
 def weighted(rows: int = 4_000) -> Made:
-    from benchmarks.scores import weights
-
     def column(random: Any) -> Any:
-        return weights(random, rows)
+        items = g.item_sets(random, rows, domain=200, exponent=0.8, mean=10, deviation=2)
+        weights = pa.array(random.random(len(items.values)))
+        return pa.MapArray.from_arrays(items.offsets, items.values, weights)
 
     return pair(lambda a, b: wj.cosine(a["v"], b["v"]) >= 0.6), two(rows, column)
 
