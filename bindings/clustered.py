@@ -361,11 +361,6 @@ class ClusterJoin(Intake):
         """Bytes allocated for windows, keys, and what hosts hold."""
         return super().nbytes + sum(w.operator.nbytes for w in self.cluster.workers.values())
 
-    @property
-    def comparisons(self) -> int:
-        """Candidates that all hosts looked at so far."""
-        return sum(map(self.cluster.comparisons_for, range(len(self.windows))))
-
     def done_by(self, stream: int) -> tuple[int, int]:
         """Results that rows of a stream completed, and candidates looked at for that."""
         cluster = self.cluster

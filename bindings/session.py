@@ -986,7 +986,9 @@ def numbered(results: Results, sequence: int) -> Results:
     """Results that say with which push they left."""
     if not sequence or isinstance(results, dict) or not results.num_rows:
         return results
-    return results.replace_schema_metadata(pa.KeyValueMetadata(**{SEQUENCE: str(sequence)}))
+    told: Any = {SEQUENCE: str(sequence)}
+    made: Any = pa.KeyValueMetadata(**told)
+    return results.replace_schema_metadata(made)
 
 
 def _united(first: list[list[str]], second: list[list[str]]) -> list[list[str]]:

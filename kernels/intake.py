@@ -112,6 +112,11 @@ class Intake(ABC):
     def done_by(self, stream: int) -> tuple[int, int]:
         """Results that rows of a stream completed, and candidates looked at for that."""
 
+    @property
+    def comparisons(self) -> int:
+        """Candidates that were looked at, of all streams together."""
+        return sum(self.done_by(stream)[1] for stream in range(len(self.windows)))
+
     def plans(self) -> list[tuple[Order, Pipeline]]:
         """For rows of each stream, in which order they probe the others, if that is settled."""
         return []
