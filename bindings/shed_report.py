@@ -12,6 +12,7 @@ from windjoin.kernels.shedding.recall import Missed, interval
 
 if TYPE_CHECKING:
     from windjoin.binding import BoundQuery
+    from windjoin.clustered import ClusterJoin
     from windjoin.kernels.intake import Intake
     from windjoin.shedding import Shedding
 
@@ -70,7 +71,7 @@ def report_hosts(
     shed: Shedding,
     names: Sequence[str],
     bound: BoundQuery | None,
-    live: Intake,
+    live: ClusterJoin,
     controls: Mapping[int, Controller],
 ) -> dict[str, Any]:
     """The same of hosts that shed each by its own load: in all, per stream, per host."""

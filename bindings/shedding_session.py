@@ -185,7 +185,7 @@ class SheddingSession(MeteredDoor, Session):
         if self._final is not None:
             final: dict[str, Any] = self._final["shedding"]
             return final
-        if self._hosts is not None and self._live is not None:
+        if self._hosts is not None and isinstance(self._live, ClusterJoin):
             return report_hosts(
                 self.shed, self.query.names, self._bound, self._live, self._hosts.controls
             )
