@@ -26,7 +26,7 @@ VERSION = 1  # of the units; figures of others say nothing
 class UnitCosts:
     """Nanoseconds of each unit of work: of sessions (``live``) and of whole tables (``batch``).
 
-    >>> UnitCosts().nanoseconds({"hash lists: probe": 2.0}, live=True) > 0
+    >>> UnitCosts().nanoseconds({"hash lists: insert": 2.0}, live=True) > 0
     True
     """
 

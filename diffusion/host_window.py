@@ -64,7 +64,7 @@ class HostWindow:
     >>> host_window = HostWindow()
     >>> _ = host_window.add(Stretch(0, 10, 1, np.array([2, 7]), np.array([100, 101])))
     >>> [s.rows.tolist() for s in host_window.take_out(0, 5)], host_window.rows().tolist()
-    ([(0, [100])], [101])
+    ([[100]], [101])
     >>> host_window.gone
     5
     """

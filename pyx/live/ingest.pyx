@@ -143,7 +143,10 @@ cdef class Ingest:
         if not one.next(stream_of(capsule)):
             return None
         if one.batch.length != rows.num_rows:
-            rows = rows.combine_chunks()
+            try:
+                rows = rows.combine_chunks()
+            except (ValueError, NotImplementedError):  # such as dictionaries with null values
+                return None
             capsule = rows.__arrow_c_stream__()
             one.next(stream_of(capsule))
         return rows if 0 < one.batch.length == rows.num_rows else None
