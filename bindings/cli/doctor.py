@@ -159,8 +159,11 @@ def _cache() -> Iterator[Finding]:
 
 
 def _costs() -> Iterator[Finding]:
-    from windjoin.unit_costs import costs_file, kept_costs
-
+    try:
+        from windjoin.unit_costs import costs_file, kept_costs
+    except ValueError as error:
+        yield Finding("costs", f"not looked for: {error}", broken=True)
+        return
     path, why = costs_file(), kept_costs()[1]
     if why:
         yield Finding("costs", f"{path} is not used, {why}; --calibrate measures anew")

@@ -16,7 +16,6 @@ from windjoin.cli.text import first_rows, metrics_text, pace
 from windjoin.cli.watch import watched
 from windjoin.datasets import is_uri
 from windjoin.query import Query
-from windjoin.reading import read_tables as read_needed
 from windjoin.shedding import Shedding
 
 ROWS_SHOWN = 10
@@ -123,6 +122,8 @@ def _is_large(described: QueryFile, output: Any) -> bool:
 
 def read_tables(described: QueryFile) -> dict[str, pa.Table]:
     """The tables that a query file names, with the columns that it asks for."""
+    from windjoin.reading import read_tables as read_needed  # brings the kernels with it
+
     return read_needed(described.query, described.sources)
 
 
