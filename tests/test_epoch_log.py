@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -395,6 +396,20 @@ def test_the_stream_that_is_cheapest_to_align_with_becomes_master(tmp_path: Path
     tables = {name: pa.concat_tables(parts) for name, parts in every.items()}
     expected = banded().run(tables)
     assert pairs(found) == sorted((r["a_n"], r["m"]) for r in expected.to_pylist())
+
+
+@pytest.mark.parametrize("strategies", list(permutations(("groups", "atr", "psp"), 2)))
+def test_a_run_by_another_strategy_goes_on_from_what_was_measured(
+    tmp_path: Path, strategies: tuple[str, str]
+) -> None:
+    made = cluster(keyed(), tmp_path, strategy=strategies[0])
+    found: list[pa.RecordBatch] = []
+    for epoch in range(4):
+        if epoch == 2:
+            made.start(run="run1", slots=3, strategy=strategies[1])
+        made.clock = float(epoch)
+        found += made.epoch(epoch, {name: rows((epoch, 1)) for name in "ab"}, router=follow)
+    assert len(pairs(found)) == 16
 
 
 def test_segments_take_the_length_with_which_most_is_joined(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ def follow_atr(
     job: Job, parent: Manifest, report: Report, routes: Routes, loads: Loads
 ) -> tuple[Routes, Any]:
     """The routes of an epoch, and what to remember."""
-    known = parent.state if isinstance(parent.state, dict) else {"shares": parent.state}
-    shares = shares_of(known.get("shares"), loads.slots, loads.now)
+    known = parent.state if isinstance(parent.state, dict) else {}
+    shares = shares_of(parent.state, loads.slots, loads.now)
     moved = shares.follow(dict(loads.busy), now=loads.now)
     rows = _rates(known.get("rows"), report, job.streams)
     units, climber = _lengthened(job, parent, known, routes.units, sum(rows), loads)

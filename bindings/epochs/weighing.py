@@ -34,8 +34,16 @@ def turn_of(shares: Shares, slots: int) -> tuple[int, ...]:
 
 
 def shares_of(state: Any, slots: int, now: float) -> Shares:
-    """As they were, for the slots that there are now."""
+    """As they were, for the slots that there are now.
+
+    state: what was remembered, perhaps by a run with another strategy, which is a dictionary
+
+    >>> shares_of({"shares": shares_of(None, 2, 0.0).state(), "rows": [1.0]}, 2, 0.0).weight(1)
+    1.0
+    """
     shares = Shares(dict.fromkeys(range(slots), 1.0))
+    if isinstance(state, dict):
+        state = state.get("shares")
     if state is not None:
         kept = [one for one in state if one[0] < slots]
         known = {one[0] for one in kept}
