@@ -7,14 +7,22 @@ import random
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from invariant import violations
-from scenarios import Scenario, builder, draw_scenario, forget_drained, join, reborn, report
 from windjoin.diffusion.atr import ATR
 from windjoin.diffusion.ctr import CTR
 from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.load import Usage
 
+from tests.diffusion.invariant import violations
 from tests.diffusion.reference import ReferenceCluster, Row
+from tests.diffusion.scenarios import (
+    Scenario,
+    builder,
+    draw_scenario,
+    forget_drained,
+    join,
+    reborn,
+    report,
+)
 
 STRATEGIES = ["atr", "ctr", "groups", "psp", "single", "ctr-random"]
 numbers = st.integers(0, 1 << 30)

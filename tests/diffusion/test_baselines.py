@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from invariant import combinations_inside
 from windjoin.diffusion.baselines import Random
 from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.load import Host
 from windjoin.diffusion.registry import make
 from windjoin.diffusion.segments import Segment, StreamProfile
 
+from tests.diffusion.invariant import combinations_inside
 from tests.diffusion.reference import ReferenceCluster, Row
 
 STREAMS = (StreamProfile("a", window=40), StreamProfile("b", window=40))

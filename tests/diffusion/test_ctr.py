@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cover import textbook
 from windjoin.diffusion.ctr import CTR
 from windjoin.diffusion.load import Host, Usage
 from windjoin.diffusion.orders import candidate_orders, fan_out, search_space, travelling
 from windjoin.diffusion.registry import make
 from windjoin.diffusion.segments import Segment, StreamProfile
+
+from tests.diffusion.test_cover import textbook
 
 Table = list[list[tuple[int, int, set[int]]]]  # per stream: start, stop, hosts
 

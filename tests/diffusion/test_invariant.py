@@ -9,12 +9,12 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from invariant import combinations_inside, violations
-from scenarios import builder, draw_scenario, play, report
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.segments import Segment
 
+from tests.diffusion.invariant import combinations_inside, violations
 from tests.diffusion.reference import Row
+from tests.diffusion.scenarios import builder, draw_scenario, play, report
 
 EXACT = ["atr", "atr-fixed", "ctr", "ctr-random", "groups", "psp", "single"]
 quick = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from invariant import violations
-from mutants import MUTANTS
-from scenarios import draw_scenario, play
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.router import Router
+
+from tests.diffusion.invariant import violations
+from tests.diffusion.mutants import MUTANTS
+from tests.diffusion.scenarios import draw_scenario, play
 
 ATTEMPTS = 2000
 CASES = [
