@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.constants import constant_value, duration_value
+from windjoin.durations import parse_duration
 from windjoin.errors import QueryError, SchemaError, hint
 from windjoin.expressions import (
     Alias,
@@ -214,14 +215,24 @@ def check_comparable(context: Context, left: Kind, right: Kind) -> None:
             )
         return
     if len(families) > 1:
-        raise context.refuse("these cannot be compared", _remedy(families))
+        raise context.refuse("these cannot be compared", _remedy(families, context.parts))
 
 
-def _remedy(families: set[Any]) -> str:
+def _remedy(families: set[Any], parts: tuple[Typed, ...]) -> str:
+    if "text" in families and families & NUMBERS and any(map(_is_length, parts)):
+        return "of plain numbers write the length in their own unit, such as 30"
     for known, remedy in _REMEDIES.items():
         if families <= known:
             return remedy
     return "cast one of them to the type of the other"
+
+
+def _is_length(part: Typed) -> bool:
+    """Whether it is a constant text such as "30s"."""
+    try:
+        return isinstance(part.node, Constant) and bool(parse_duration(part.node.value))
+    except QueryError:
+        return False
 
 
 _REMEDIES: dict[frozenset[Any], str] = {

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast, overload
 
 import numpy as np
 from windjoin.durations import Duration
@@ -21,6 +21,10 @@ from windjoin.signatures import check_count, name_of
 if TYPE_CHECKING:
     import pyarrow as pa
     from windjoin.methods import Method, TextMethods, TimeMethods
+
+    _Columns2 = tuple["Expression", "Expression"]
+    _Columns3 = tuple["Expression", "Expression", "Expression"]
+    _Columns4 = tuple["Expression", "Expression", "Expression", "Expression"]
 
 Closed = Literal["both", "left", "right", "neither"]
 CLOSED = ("both", "left", "right", "neither")
@@ -443,7 +447,20 @@ class Alias(Expression):
         return f"{self.expression._inner(_ATOM)}.alias({_quote(self.name)})"
 
 
-def udf(function: Callable[..., Any], *columns: Expression) -> Udf:
+# that editors and type checkers know the parameters of a lambda
+@overload
+def udf(function: Callable[[Any], object], column: Expression, /) -> Udf: ...
+@overload
+def udf(function: Callable[[Any, Any], object], *columns: *_Columns2) -> Udf: ...
+@overload
+def udf(function: Callable[[Any, Any, Any], object], *columns: *_Columns3) -> Udf: ...
+@overload
+def udf(function: Callable[[Any, Any, Any, Any], object], *columns: *_Columns4) -> Udf: ...
+@overload
+def udf(function: Callable[..., object], *columns: Expression) -> Udf: ...
+
+
+def udf(function: Callable[..., object], *columns: Expression) -> Udf:
     """What any scalar function of columns returns which Numba can compile.
 
     A function that returns True or False is a condition; one that returns a number is compared,

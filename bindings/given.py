@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import numpy as np
 from windjoin.durations import Duration
@@ -49,17 +49,36 @@ class OpenOptions(TypedDict, total=False):
     pin: bool
 
 
-class StreamMetrics(TypedDict, total=False):
-    """Counters of one stream."""
+class StreamMetrics(TypedDict):
+    """Counters of one stream of a run."""
 
     rows_in: int
     joinable: int
+    rejected: int
+    unmatched: NotRequired[int]
+
+
+class Metrics(TypedDict):
+    """Counters of a run, in all and per stream."""
+
+    rows_in: int
+    results: int
+    rejected: int
+    comparisons: int
+    threads: int
+    streams: dict[str, StreamMetrics]
+    cluster: NotRequired[dict[str, object]]
+
+
+class SessionStreamMetrics(TypedDict):
+    """Counters of one stream of a session."""
+
+    rows_in: int
     results: int
     rejected: int
     late: int
     null_time: int
     unmatchable: int
-    unmatched: int
     expired: int
     comparisons: int
     state_rows: int
@@ -71,8 +90,8 @@ class StreamMetrics(TypedDict, total=False):
     held_bytes: int
 
 
-class Metrics(TypedDict, total=False):
-    """Counters of a run or of a session, in all and per stream."""
+class SessionMetrics(TypedDict):
+    """Counters of a session, in all and per stream."""
 
     rows_in: int
     results: int
@@ -82,11 +101,10 @@ class Metrics(TypedDict, total=False):
     unmatchable: int
     expired: int
     comparisons: int
-    threads: int
     state_bytes: int
-    streams: dict[str, StreamMetrics]
-    cluster: dict[str, object]
-    hosts: list[dict[str, object]] | None
-    memory: dict[str, object]
-    shedding: dict[str, object]
-    sink: dict[str, object]
+    streams: dict[str, SessionStreamMetrics]
+    cluster: NotRequired[dict[str, object]]
+    hosts: NotRequired[list[dict[str, object]] | None]
+    memory: NotRequired[dict[str, object]]
+    shedding: NotRequired[dict[str, object]]
+    sink: NotRequired[dict[str, object]]

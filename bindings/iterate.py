@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windjoin.errors import InputError, QueryError, quoted
-from windjoin.given import Metrics, Time
+from windjoin.given import SessionMetrics, Time
 
 if TYPE_CHECKING:
     from asyncio import Future, Task
@@ -60,7 +60,7 @@ class _Joining:
         self._session = session
 
     @property
-    def metrics(self) -> Metrics:
+    def metrics(self) -> SessionMetrics:
         """Counters so far, in all and per stream, as `Session.metrics` has them."""
         return self._session.metrics
 

@@ -15,6 +15,9 @@ from windjoin.durations import Duration, is_duration, parse_duration
 from windjoin.errors import QueryError, hint
 from windjoin.expressions import Between, Column, Comparison, Constant, Expression, as_expression
 
+# methods that may give a condition; types, known later, say whether ``cast`` does
+CONDITIONS = ("cast", "is_in", "str.contains", "str.ends_with", "str.starts_with")
+
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Method(Expression):

@@ -1,4 +1,4 @@
-"""What notebooks show: queries, plans and sessions as HTML, the order of hops as a picture."""
+"""What is shown: queries, counters, sessions as text and HTML, the order of hops as a picture."""
 
 from __future__ import annotations
 
@@ -35,6 +35,28 @@ class Explanation(str):
         return f"{pictures}<pre>{escape(str(self))}</pre>"
 
 
+class Counters(dict[str, Any]):
+    """Counters of a run or session: a dictionary that prints as lines, and shows as tables.
+
+    >>> print(Counters(rows_in=3000, streams={"calls": {"rows_in": 3000, "lag": 0.5}}))
+    rows_in 3,000
+      calls: rows_in 3,000, lag 0.5
+    """
+
+    def __str__(self) -> str:
+        streams = self.get("streams", {})
+        lines = [_counted(self), *(f"  {name}: {_counted(one)}" for name, one in streams.items())]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return metrics_html(self)
+
+
+def _counted(counts: Mapping[str, Any]) -> str:
+    shown = {name: value for name, value in counts.items() if isinstance(value, (int, float))}
+    return ", ".join(f"{name} {_shown(value)}" for name, value in shown.items())
+
+
 def query_html(query: Query) -> str:
     """A query as a table of its streams, and its conditions."""
     rows = [
@@ -66,8 +88,12 @@ def table(names: Iterable[Any], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
     return "" if value is None else escape(str(value))
 
 

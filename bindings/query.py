@@ -23,10 +23,11 @@ from windjoin.expressions import (
 )
 from windjoin.given import FilePath, Length, Metrics, OpenOptions, Tables
 from windjoin.hows import INNER, How, Sides, check_conditions, check_selected, sides
-from windjoin.notebook import Explanation, query_html
+from windjoin.methods import CONDITIONS, Coalesce, Method
+from windjoin.notebook import Counters, Explanation, query_html
 from windjoin.processor import check_isa
 from windjoin.row_windows import check_row_windows
-from windjoin.runs import Runs
+from windjoin.runs import Runs, nothing_run
 from windjoin.streams import Stream
 
 if TYPE_CHECKING:
@@ -46,9 +47,20 @@ Closed = Literal["both", "right"]
 MOST_STREAMS = 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Query:
-    """A windowed join of streams; made by `join`."""
+    """A windowed join of streams; made by `join`.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="ts", window="10s") for name in ("a", "b"))
+    >>> wj.join(a, b, on=a["k"] == b["k"], how="left")
+    join(
+        stream('a', time='ts', window='10s'),
+        stream('b', time='ts', window='10s'),
+        on=[a["k"] == b["k"]],
+        how='left',
+    )
+    """
 
     streams: tuple[Stream, ...]
     on: tuple[Expression, ...]
@@ -360,14 +372,30 @@ class Query:
         data = as_data(self, self.runs.last())
         return data if format == "json" else Explanation(as_text(data), data)
 
+    def __repr__(self) -> str:
+        from windjoin.query_text import query_code
+
+        return query_code(self)
+
     def _repr_html_(self) -> str:
         return query_html(self)
 
     @property
     def metrics(self) -> Metrics:
-        """Counters of the last `run` or `indices`, of this thread's if it has run any; or empty."""
+        """Counters of the last `run` or `indices`, of this thread's if it has run any; or zeros.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> _ = q.run({"a": {"t": [1], "k": [5]}, "b": {"t": [2], "k": [5]}})
+        >>> print(q.metrics)
+        rows_in 2, results 1, rejected 0, comparisons 1, threads 1
+          a: rows_in 1, joinable 1, rejected 0
+          b: rows_in 1, joinable 1, rejected 0
+        """
         last = self.runs.last()
-        return {} if last is None else cast(Metrics, last.metrics())
+        counts = nothing_run(self.names) if last is None else last.metrics()
+        return cast(Metrics, Counters(counts))
 
     @property
     def rejected(self) -> dict[str, I64]:
@@ -510,9 +538,10 @@ def _check_known(expression: Expression, names: list[str], place: str) -> None:
 def _check_condition(condition: Expression) -> None:
     logical = isinstance(condition, Binary) and condition.operator == "|"
     logical |= isinstance(condition, Unary) and condition.operator in ("~", "is_null")
+    logical |= isinstance(condition, Method) and condition.name in CONDITIONS
     if isinstance(condition, PairFunction):
         raise QueryError(f"on: `{condition!r}` is a measure; compare it with a threshold")
-    if not logical and not isinstance(condition, (Comparison, Between, Udf, Column)):
+    if not logical and not isinstance(condition, (Comparison, Between, Udf, Column, Coalesce)):
         raise QueryError(
             f"on: `{condition!r}` is not a condition; compare it with something,"
             " for example with <= or =="

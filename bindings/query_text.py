@@ -1,4 +1,4 @@
-"""A query as the text of a query file, which `windjoin run` takes."""
+"""A query as text: of the query file that `windjoin run` takes, and of the call that makes it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,51 @@ def query_text(query: Query, paths: Mapping[str, str], output: str | None = None
     if calling:
         raise QueryError(f"`{calling[0]!r}` is code, which a query file cannot have")
     return "\n".join(_lines(query, paths, output))
+
+
+def query_code(query: Query) -> str:
+    """The call of `windjoin.join` that makes a query.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    >>> print(query_code(wj.join(a, b, cross=True, closed="right", exclude_self=True)))
+    join(
+        stream('a', time='t', window=5),
+        stream('b', time='t', window=5),
+        closed='right',
+        cross=True,
+        exclude_self=[['a', 'b']],
+    )
+    """
+    options = [f"{name}={value}" for name, value in _options(query)]
+    lines = [*map(repr, query.streams), *options]
+    return "join(\n" + "".join(f"    {line},\n" for line in lines) + ")"
+
+
+def _options(query: Query) -> Iterator[tuple[str, str]]:
+    """What `windjoin.join` is told beside the streams, where it is not what it takes unsaid."""
+    if query.on:
+        yield "on", repr(list(query.on))
+    if query.select is not None:
+        yield "select", repr(list(query.select))
+    if query.closed != "both":
+        yield "closed", repr(query.closed)
+    if query.direction is None and not _tied(query):
+        yield "cross", "True"
+    if query.exclude_self:
+        yield (
+            "exclude_self",
+            repr([[query.names[a], query.names[b]] for a, b in query.exclude_self]),
+        )
+    for name in ("nearest", "direction"):
+        if (value := getattr(query, name)) is not None:
+            yield name, repr(value)
+    if query.sides.how != "inner":
+        yield "how", repr(query.sides.how)
+        return
+    for name in ("keep", "exists", "missing"):
+        if chosen := getattr(query.sides, name):
+            yield name, repr([query.names[stream] for stream in chosen])
 
 
 def _tied(query: Query) -> bool:

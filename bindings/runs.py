@@ -6,7 +6,20 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from windjoin.run import BatchRun
+
+
+def nothing_run(names: Iterable[str]) -> dict[str, object]:
+    """Counters before the first run.
+
+    >>> nothing_run(["a"])["streams"]
+    {'a': {'rows_in': 0, 'joinable': 0, 'rejected': 0}}
+    """
+    counted = dict.fromkeys(("rows_in", "results", "rejected", "comparisons", "threads"), 0)
+    streams = {name: dict.fromkeys(("rows_in", "joinable", "rejected"), 0) for name in names}
+    return {**counted, "streams": streams}
 
 
 class Runs:

@@ -19,7 +19,7 @@ from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.history import Sample
 from windjoin.errors import ClusterError, QueryError, SessionError, WindjoinError, hint
 from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
-from windjoin.given import FilePath, Length, Metrics, Tables, Time
+from windjoin.given import FilePath, Length, SessionMetrics, Tables, Time
 from windjoin.held import NOTHING, Held
 from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
@@ -34,7 +34,7 @@ from windjoin.kinds import INT64_MAX
 from windjoin.late import LateRows, OnLate
 from windjoin.layout import empty_table
 from windjoin.memory import Adaptation, OnFull, asked_memory
-from windjoin.notebook import Explanation, metrics_html, query_html
+from windjoin.notebook import Counters, Explanation, metrics_html, query_html
 from windjoin.outer import extended, numbers, with_unmatched
 from windjoin.output import Fetch
 from windjoin.own_times import END
@@ -885,9 +885,18 @@ class Session(SessionBase):
         return drawn
 
     @property
-    def metrics(self) -> Metrics:
-        """Counters since the session was opened, in all and per stream."""
-        return cast(Metrics, self._metrics() if self._final is None else self._final)
+    def metrics(self) -> SessionMetrics:
+        """Counters since the session was opened, in all and per stream.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> with wj.join(a, b, on=a["k"] == b["k"]).open() as s:
+        ...     _ = s.push("a", {"t": [1, 2], "k": [7, 8]})
+        >>> s.metrics["rows_in"], s.metrics["streams"]["b"]["rows_in"]
+        (2, 0)
+        """
+        counts = self._metrics() if self._final is None else self._final
+        return cast(SessionMetrics, Counters(counts))
 
     @overload
     def explain(self, format: Literal["text"] = "text") -> Explanation: ...
@@ -922,6 +931,14 @@ class Session(SessionBase):
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
         return data if format == "json" else Explanation(as_text(data), data)
+
+    def __repr__(self) -> str:
+        counts = self.metrics
+        state = "open" if self._final is None else "ended"
+        return (
+            f"<Session of {', '.join(self.query.names)}: {state}, {counts['rows_in']:,} rows in,"
+            f" {counts['results']:,} results>"
+        )
 
     def _repr_html_(self) -> str:
         return query_html(self.query) + metrics_html(self.metrics)

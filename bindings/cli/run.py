@@ -12,7 +12,7 @@ import pyarrow as pa
 from windjoin.cli.files import check_output, write_table
 from windjoin.cli.queryfile import QueryFile, read_query_file
 from windjoin.cli.replay import replay
-from windjoin.cli.text import first_rows, metrics_text, pace
+from windjoin.cli.text import first_rows, pace
 from windjoin.cli.watch import watched
 from windjoin.datasets import is_uri
 from windjoin.query import Query
@@ -140,7 +140,7 @@ def timed_run(
     seconds = time.perf_counter() - began
     rows = sum(table.num_rows for table in tables.values())
     print(pace(rows, results.num_rows, seconds))
-    print(metrics_text(query.metrics), flush=True)
+    print(query.metrics, flush=True)
     return results
 
 

@@ -1,8 +1,7 @@
-"""Tables and counters as lines of text."""
+"""Tables and speeds as lines of text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -36,25 +35,6 @@ def first_rows(table: pa.Table, most: int) -> str:
 def _cell(value: Any) -> str:
     shown = "" if value is None else str(value)
     return shown if len(shown) <= MOST_WIDTH else shown[: MOST_WIDTH - 1] + "…"
-
-
-def metrics_text(metrics: Mapping[str, Any]) -> str:
-    """Counters of a run: in all on the first line, then a line for each stream.
-
-    >>> print(metrics_text({"rows_in": 3000, "streams": {"calls": {"rows_in": 3000}}}))
-    rows_in 3,000
-      calls: rows_in 3,000
-    """
-    return "\n".join(
-        [
-            _counters(metrics),
-            *(f"  {name}: {_counters(one)}" for name, one in metrics["streams"].items()),
-        ]
-    )
-
-
-def _counters(metrics: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {n:,}" for name, n in metrics.items() if isinstance(n, int))
 
 
 def pace(rows: int, results: int, seconds: float) -> str:

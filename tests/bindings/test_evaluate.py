@@ -367,6 +367,8 @@ def column(name: str) -> Column:
     ("expression", "message"),
     [
         (column("i") == column("s"), "column 'i' of stream 'a' is int64.*is string.*cast the text"),
+        (column("i") - column("f") < "30s", "write the length in their own unit, such as 30"),
+        (column("i") == "soon", "cast the text column to numbers"),
         (column("b") == column("i"), "is bool.*is int64; compare a boolean with True or False"),
         (column("b") == 1, "1 is integer; compare a boolean with True or False"),
         (column("s") == column("bin"), "text never equals bytes"),

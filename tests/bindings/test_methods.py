@@ -353,3 +353,47 @@ def test_methods_are_joined_by_the_index_of_their_condition() -> None:
     with query.open() as session:
         session.push("a", tables["a"])
         assert session.push("b", tables["b"]).num_rows == 3
+
+
+@given(
+    st.lists(st.none() | st.integers(0, 4), min_size=1, max_size=6),
+    st.lists(st.none() | st.integers(0, 4), min_size=1, max_size=6),
+)
+def test_methods_of_several_streams_are_conditions(
+    left: list[int | None], right: list[int | None]
+) -> None:
+    a, b = (wj.stream(name, time="t", window=9) for name in "ab")
+    tables = {
+        name: {
+            "t": list(range(len(given))),
+            "x": pa.array(given, pa.int64()),
+            "f": pa.array([None if x is None else x > 2 for x in given], pa.bool_()),
+            "s": pa.array([None if x is None else f"w{x}" for x in given], pa.string()),
+        }
+        for name, given in (("a", left), ("b", right))
+    }
+
+    def first(x: int | None, y: int | None) -> Any:
+        return y if x is None else x
+
+    for condition, holds in (
+        ((a["x"] + b["x"]).is_in([2, 5]), lambda x, y: None not in (x, y) and x + y in (2, 5)),
+        (wj.coalesce(a["f"], b["f"]), lambda x, y: first(x, y) is not None and first(x, y) > 2),
+        (wj.coalesce(a["s"], b["s"]).str.ends_with("2"), lambda x, y: first(x, y) == 2),
+        ((a["x"] - b["x"]).cast("bool"), lambda x, y: None not in (x, y) and x != y),
+    ):
+        found = wj.join(a, b, on=condition).indices(tables)
+        pairs = set(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
+        each = [(i, j) for i in range(len(left)) for j in range(len(right))]
+        assert pairs == {(i, j) for i, j in each if holds(left[i], right[j])}, condition
+
+
+def test_methods_that_give_no_condition_are_refused() -> None:
+    a, b = (wj.stream(name, time="t", window=9) for name in "ab")
+    with pytest.raises(QueryError, match=r"is not a condition; compare it with something"):
+        wj.join(a, b, on=wj.coalesce(a["s"], b["s"]).str.length())
+    with pytest.raises(QueryError, match=r"uses columns of 'a' alone; a condition on one stream"):
+        wj.join(a, b, on=a["x"].is_in([2]))
+    schema = pa.schema([("t", pa.int64()), ("s", pa.string())])
+    with pytest.raises(SchemaError, match=r"is not a condition: coalesce.* is text; compare it"):
+        wj.join(a, b, on=wj.coalesce(a["s"], b["s"])).bind({"a": schema, "b": schema})

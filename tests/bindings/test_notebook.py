@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import xml.etree.ElementTree as ET
 
@@ -15,6 +16,10 @@ TABLES = {
     "a": {"t": [1, 2], "k": [5, 6], "x": [1.0, 2.0]},
     "b": {"t": [2, 3], "k": [5, 6], "x": [2.0, 1.0]},
 }
+
+
+def html(shown: object) -> str:
+    return shown._repr_html_()  # type: ignore[attr-defined,no-any-return]
 
 
 def parsed(html: str) -> ET.Element:
@@ -54,6 +59,43 @@ def test_sessions_show_counters_and_do_not_pickle() -> None:
             with pytest.raises(TypeError, match=r"does not pickle: .* save it with session.save"):
                 use(session)
     assert pickle.loads(pickle.dumps(QUERY.on[0])).same(QUERY.on[0])
+
+
+def test_counters_are_a_dictionary_that_prints_and_shows() -> None:
+    query = wj.join(A, B, on=A["k"] == B["k"])
+    assert set(query.metrics["streams"]) == {"a", "b"}
+    assert query.metrics["results"] == query.metrics["threads"] == 0
+    query.run(TABLES)
+    lines = str(query.metrics).splitlines()
+    assert lines[0] == "rows_in 4, results 2, rejected 0, comparisons 2, threads 1"
+    assert lines[1:] == [f"  {name}: rows_in 2, joinable 2, rejected 0" for name in "ab"]
+    assert json.loads(json.dumps(query.metrics)) == query.metrics
+    cells = [cell.text for cell in parsed(html(query.metrics)).iter("td")]
+    assert cells == ["4", "2", "0", "2", "1", "a", "2", "2", "0", "b", "2", "2", "0"]
+    with query.open() as session:
+        session.push("a", TABLES["a"])
+        assert repr(session) == "<Session of a, b: open, 2 rows in, 0 results>"
+        assert "<th>lag</th>" in html(session.metrics)
+        assert "idle no" in str(session.metrics)
+    assert repr(session) == "<Session of a, b: ended, 2 rows in, 0 results>"
+
+
+def test_the_text_of_a_query_makes_it_again() -> None:
+    c = wj.stream("c", time="t", window=5, where=lambda c: c["x"] > 0)
+    d = wj.stream("d", time="t", window="5s", unit="s", idle="2s")
+    for query in (
+        QUERY,
+        wj.join(A, B, on=A["k"] == B["k"], nearest=2, direction="nearest", how="left"),
+        wj.join(A, B, c, on=[A["k"] == B["k"], A["k"] == c["k"]], missing=[c], closed="right"),
+        wj.join(A, c, cross=True, exclude_self=True, select=(A["x"] + c["x"]).alias("sum")),
+        wj.join(A, d, on=A["k"] == d["k"], keep=[A, d]),
+    ):
+        names = {**vars(wj), **{stream.name: stream for stream in query.streams}}
+        again = eval(repr(query), names)
+        assert repr(again) == repr(query)
+        assert [again.closed, again.exclude_self, again.nearest, again.direction, again.sides] == [
+            query.closed, query.exclude_self, query.nearest, query.direction, query.sides
+        ]  # fmt: skip
 
 
 def test_plans_are_tables_of_hops() -> None:

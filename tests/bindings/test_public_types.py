@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import runpy
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ PROGRAM = Path(__file__).parents[1] / "typing" / "program.py"
 # a value of the user's, or one that only a type of the query could say
 FREE = {
     "Expression.key", "Memory", "ParquetSink.about", "ParquetSink.metrics", "Plan.run",
-    "Plan.as_data", "Shedding", "Site", "Tuning.options", "plan", "udf",
+    "Plan.as_data", "Shedding", "Site", "Tuning.options", "plan",
 }  # fmt: skip
 
 
@@ -43,9 +44,11 @@ def test_no_signature_says_any(name: str, signature: str) -> None:
 
 
 def test_the_program_that_is_checked_runs() -> None:
-    """`.ci/run` has mypy check it strictly."""
+    """`.ci/run` has mypy and pyright check it strictly."""
     runpy.run_path(str(PROGRAM), run_name="__main__")
-    assert (
-        f"mypy --strict tests/typing/{PROGRAM.name}"
-        in (PROGRAM.parents[2] / ".ci" / "run").read_text()
+    steps = (PROGRAM.parents[2] / ".ci" / "run").read_text()
+    assert f"mypy --strict tests/typing/{PROGRAM.name}" in steps
+    assert "pyright -p tests/typing" in steps
+    assert json.loads(PROGRAM.with_name("pyrightconfig.json").read_text())["typeCheckingMode"] == (
+        "strict"
     )

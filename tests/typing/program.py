@@ -1,8 +1,9 @@
-"""A program as users write it, which mypy checks strictly."""
+"""A program as users write it, which mypy and pyright check strictly."""
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -38,6 +39,37 @@ def batch() -> int:
     return rows + len(people) + int(indices["calls"][0]) + query.metrics["results"]
 
 
+def near(stream: wj.Stream) -> wj.Expression:
+    """Conditions that programs make out of others."""
+    soon: wj.Expression = calls["ts"].within(30, before=stream["ts"])
+    alike = calls["person"].str.lower() == wj.coalesce(stream["person"], "nobody")
+    return soon & alike & (calls["x"] + stream["y"]).is_in([1, 2.25])
+
+
+def expressions() -> list[dict[str, object]]:
+    both = wj.join(
+        calls,
+        trades,
+        on=[near(trades), wj.udf(lambda x, y: x < y + 10, calls["x"], trades["y"])],
+        select=[
+            calls["x"].cast("float32").alias("x"),
+            wj.greatest(calls["x"], trades["y"]).alias("most"),
+            (-calls["x"] * 2).alias("twice"),
+        ],
+    )
+    bound = both.bind({name: pa.table(tables[name]).schema for name in both.names})
+    assert bound.schema.names == ["x", "most", "twice"]
+    assert "select" not in f"{both.explain()} {both.explain('json')['streams']}"
+    assert both.metrics["streams"]["calls"]["joinable"] == 0
+    return [row for found in both.stream(tables) for row in found.to_pylist()]
+
+
+def planned() -> float:
+    plan: wj.Plan = wj.plan(query, rates={"calls": 10, "trades": 20})
+    with query.open(plan=plan, keep_rejected=100, on_late="keep") as session:
+        return sum(stream["lag"] or 0.0 for stream in session.metrics["streams"].values())
+
+
 def asof() -> wj.Query:
     return wj.join(calls, trades, on=calls["person"] == trades["person"], nearest=1,
                    direction="backward")  # fmt: skip
@@ -50,6 +82,9 @@ def continuous(folder: str) -> int:
         session.push_many({"trades": tables["trades"]})
         session.advance("calls", 10)
         metrics = session.metrics
+        session.save(f"{folder}/saved")
+        again: wj.Session = wj.restore(query, f"{folder}/saved")
+        again.close()
         return metrics["rows_in"] + metrics["streams"]["calls"]["late"] + sink.rows
 
 
@@ -66,5 +101,9 @@ async def asynchronous() -> int:
 
 if __name__ == "__main__":
     assert batch() > 0
+    assert expressions()
+    assert planned() == 0.0
+    with tempfile.TemporaryDirectory() as made:
+        assert continuous(made) > 0
     assert asyncio.run(asynchronous()) > 0
     assert asof().direction == "backward"
