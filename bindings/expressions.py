@@ -62,33 +62,69 @@ class Expression:
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """The expressions this one is made of, in order."""
+        """The expressions this one is made of, in order.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> (a["x"] + b["y"] < 3).parts
+        (a["x"] + b["y"], 3)
+        """
         return tuple(value for value in self._values() if isinstance(value, Expression))
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """A hashable value that is equal for trees that read the same."""
+        """A hashable value that is equal for trees that read the same.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> {a["x"].key: 1}[a["x"].key], a["x"].key == b["x"].key
+        (1, False)
+        """
         values = self._values()
         keys = (value.key if isinstance(value, Expression) else value for value in values)
         return (type(self).__name__, *keys)
 
     def same(self, other: Expression) -> bool:
-        """Whether both read the same; ``==`` builds a comparison instead."""
+        """Whether both read the same; ``==`` builds a comparison instead.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> (a["x"] + 1).same(a["x"] + 1), a["x"].same(b["x"])
+        (True, False)
+        """
         return self.key == other.key
 
     def columns(self) -> Iterator[Column]:
-        """Every column in it, from left to right, repeated as written."""
+        """Every column in it, from left to right, repeated as written.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> list((a["x"] + b["y"] < a["x"]).columns())
+        [a["x"], b["y"], a["x"]]
+        """
         for part in self.parts:
             yield from part.columns()
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """Names of the streams in it, in order of appearance."""
+        """Names of the streams in it, in order of appearance.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> (a["x"] + b["y"] < a["x"]).streams
+        ('a', 'b')
+        """
         return tuple(dict.fromkeys(column.stream for column in self.columns()))
 
     @property
     def calls(self) -> bool:
-        """Whether a function of the user's is in it."""
+        """Whether a function of the user's is in it.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> (wj.udf(abs, a["x"]) < 3).calls, (abs(a["x"]) < 3).calls
+        (True, False)
+        """
         return isinstance(self, Udf) or any(part.calls for part in self.parts)
 
     def _inner(self, level: int) -> str:
@@ -140,7 +176,13 @@ class Expression:
         return Between(self, as_expression(low), as_expression(high), closed)
 
     def is_null(self) -> Unary:
-        """True where there is no value; NaN counts as no value."""
+        """True where there is no value; NaN counts as no value.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> wj.join(a, b, on=(a["k"] == b["k"]) | a["k"].is_null()).on
+        ((a["k"] == b["k"]) | a["k"].is_null(),)
+        """
         return Unary("is_null", self)
 
     def is_in(self, values: Iterable[object]) -> Method:
@@ -245,7 +287,13 @@ class Expression:
         return Unary("abs", self)
 
     def alias(self, name: str) -> Alias:
-        """The same value under another name, for ``select=``."""
+        """The same value under another name, for ``select=``.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> (a["x"] - b["x"]).alias("apart")
+        (a["x"] - b["x"]).alias("apart")
+        """
         return Alias(self, name)
 
     # mypy takes `str` for this property in all annotations that follow it in the class

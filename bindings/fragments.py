@@ -77,7 +77,16 @@ class Fragment:
 
     @property
     def query(self) -> Query:
-        """The fragment as a query over the streams and partial results that it reads."""
+        """The fragment as a query over the streams and partial results that it reads.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window="10s") for name in ("a", "b"))
+        >>> query = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"]])
+        >>> sites = {"x": wj.Site(streams=["a"]), "y": wj.Site(streams=["b"])}
+        >>> last = wj.plan(query, rates={"a": 100, "b": 10}, sites=sites).fragments[-1]
+        >>> len(last.query.streams), last.query.closed
+        (2, 'both')
+        """
         if self.assumed and self.whole.select is None and not self.last_of_all:
             raise QueryError(
                 f"fragment {self.name!r}: which columns there are is not known; give"
@@ -87,11 +96,30 @@ class Fragment:
 
     @property
     def last_of_all(self) -> bool:
-        """Whether it is the whole query."""
+        """Whether it is the whole query.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window="10s") for name in ("a", "b"))
+        >>> query = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"]])
+        >>> sites = {"x": wj.Site(streams=["a"]), "y": wj.Site(streams=["b"])}
+        >>> last = wj.plan(query, rates={"a": 100, "b": 10}, sites=sites).fragments[-1]
+        >>> last.last_of_all
+        True
+        """
         return self.last and all(isinstance(one, Leaf) for one in self.inputs)
 
     def query_file(self, paths: Mapping[str, str], output: str) -> str:
-        """The fragment as a query file; ``paths`` of what it reads, ``output`` of what it sends."""
+        """The fragment as a query file; ``paths`` of what it reads, ``output`` of what it sends.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window="10s") for name in ("a", "b"))
+        >>> query = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"]])
+        >>> sites = {"x": wj.Site(streams=["a"]), "y": wj.Site(streams=["b"])}
+        >>> last = wj.plan(query, rates={"a": 100, "b": 10}, sites=sites).fragments[-1]
+        >>> paths = {name: f"{name}.parquet" for name in last.query.names}
+        >>> print(last.query_file(paths, "found.parquet").splitlines()[0])
+        on = ["a[\\"k\\"] == b[\\"k\\"]"]
+        """
         from windjoin.query_text import query_text
 
         return query_text(self.query, paths, output)

@@ -102,7 +102,11 @@ class Memory:
 
     @property
     def span_seconds(self) -> float:
-        """Seconds between two adaptations."""
+        """Seconds between two adaptations.
+
+        >>> Memory("1GB", span="2s").span_seconds
+        2.0
+        """
         return parse_duration(self.span).nanoseconds / 1e9
 
 

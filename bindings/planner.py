@@ -50,27 +50,67 @@ class Plan:
 
     @property
     def best(self) -> Alternative:
-        """The plan that was chosen."""
+        """The plan that was chosen.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> plan = wj.plan(q, rates={"a": 10, "b": 20})
+        >>> plan.best.output_rate == plan.output_rate
+        True
+        """
         return self.alternatives[0]
 
     @property
     def output_rate(self) -> float:
-        """Results per second, as far as ``cpu`` lets them be found."""
+        """Results per second, as far as ``cpu`` lets them be found.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> plan = wj.plan(q, rates={"a": 10, "b": 20})
+        >>> plan.output_rate > 0
+        True
+        """
         return self.best.output_rate
 
     @property
     def completeness(self) -> float:
-        """The share of all results that are found: 1.0 if the machine keeps up."""
+        """The share of all results that are found: 1.0 if the machine keeps up.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> plan = wj.plan(q, rates={"a": 10, "b": 20})
+        >>> plan.completeness
+        1.0
+        """
         return self.best.completeness
 
     @property
     def cost(self) -> float:
-        """CPU seconds per second that all rows would take."""
+        """CPU seconds per second that all rows would take.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> plan = wj.plan(q, rates={"a": 10, "b": 20})
+        >>> plan.cost > 0
+        True
+        """
         return self.best.cost
 
     @property
     def latency(self) -> float:
-        """CPU seconds that one row takes, on average."""
+        """CPU seconds that one row takes, on average.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> plan = wj.plan(q, rates={"a": 10, "b": 20})
+        >>> plan.latency >= 0
+        True
+        """
         return self.best.latency
 
     def taking(self, alternative: Alternative) -> Plan:
@@ -91,19 +131,42 @@ class Plan:
 
     def run(self, tables: Mapping[str, Any]) -> pa.Table:
         """Run all fragments in this process, each on what the others send: the answer of the
-        query."""
+        query.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> plan = wj.plan(q, rates={"a": 10, "b": 20})
+        >>> plan.run({"a": {"t": [1], "k": [5]}, "b": {"t": [2], "k": [5]}}).num_rows
+        1
+        """
         from windjoin.dividing import run_fragments
 
         return run_fragments(self.fragments, tables)
 
     def as_data(self) -> dict[str, Any]:
-        """The same as dictionaries, lists, texts and numbers that ``json.dumps`` takes."""
+        """The same as dictionaries, lists, texts and numbers that ``json.dumps`` takes.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> plan = wj.plan(q, rates={"a": 10, "b": 20})
+        >>> plan.as_data()["completeness"]
+        1.0
+        """
         from windjoin.plan_text import as_data
 
         return as_data(self)
 
     def draw(self, path: str) -> None:
-        """Draw the plan as a tree into a picture: SVG, PNG or PDF, by the ending of ``path``."""
+        """Draw the plan as a tree into a picture: SVG, PNG or PDF, by the ending of ``path``.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> plan = wj.plan(q, rates={"a": 10, "b": 20})
+        >>> plan.draw("plan.svg")  # doctest: +SKIP
+        """
         from windjoin.plan_drawing import draw
 
         draw(self, path)

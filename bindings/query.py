@@ -74,16 +74,38 @@ class Query:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The streams' names, in order."""
+        """The streams' names, in order.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> q.names
+        ('a', 'b')
+        """
         return tuple(stream.name for stream in self.streams)
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The streams whose rows come out: all, but for ``semi``, ``anti``, exists=, missing=."""
+        """The streams whose rows come out: all, but for ``semi``, ``anti``, exists=, missing=.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> wj.join(a, b, on=a["k"] == b["k"], how="anti").given
+        ('a',)
+        """
         return tuple(self.names[s] for s in self.sides.given(len(self.streams)))
 
     def bind(self, schemas: Mapping[str, pa.Schema]) -> BoundQuery:
-        """Check the query against the columns and types of its streams' data."""
+        """Check the query against the columns and types of its streams' data.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.string())])
+        >>> q.bind({"a": schema, "b": schema}).schema.names
+        ['a_t', 'a_k', 'b_t', 'b_k']
+        """
         from windjoin.binding import BoundQuery
 
         return BoundQuery(self, schemas)
@@ -252,6 +274,14 @@ class Query:
         ``shed``: a `Shedding` that says how much work there may be; what is more is left out.
         ``plan``: a plan of `windjoin.plan` to begin with, its orders, indexes and hosts; they are
         chosen anew when rows turn out to be other ones, but for ``pin=True``, which keeps to it.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> with q.open(lateness=2) as session:
+        ...     _ = session.push("a", {"t": [1], "k": [5]})
+        ...     session.push("b", {"t": [3, 2], "k": [6, 5]}).num_rows
+        1
         """
         from windjoin.session import Session, SessionOptions
 
@@ -323,6 +353,19 @@ class Query:
 
         Batches are joined as they arrive, whichever stream they are of; with ``batch_rows`` all
         that are there without waiting are joined together, up to about so many rows.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> async def source(times):
+        ...     for t in times:
+        ...         yield {"t": [t], "k": [5]}
+        >>> async def results():
+        ...     sources = {"a": source([1]), "b": source([2])}
+        ...     return [table.num_rows async for table in q.aiterate(sources)]
+        >>> import asyncio
+        >>> asyncio.run(results())
+        [1]
         """
         from windjoin.iterate import AsyncIteration, check_batch_rows, check_sources
 
@@ -399,7 +442,16 @@ class Query:
 
     @property
     def rejected(self) -> dict[str, I64]:
-        """Row numbers that the last `run` or `indices` could not join, having no time."""
+        """Row numbers that the last `run` or `indices` could not join, having no time.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> tables = {"a": {"t": [1, 2], "k": [5, 6]}, "b": {"t": [3, None], "k": [5, 5]}}
+        >>> _ = q.run(tables)
+        >>> q.rejected["b"]
+        array([1])
+        """
         last = self.runs.last()
         return {} if last is None else dict(last.rejected)
 

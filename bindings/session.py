@@ -361,6 +361,19 @@ class Session(SessionBase):
         `save` writes what waits, and `windjoin.restore` goes on behind it: files written later are
         removed, as their results come again when what follows `position` is pushed again.  What is
         left is written by `close`.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import tempfile
+        >>> from pyarrow import dataset
+        >>> folder = tempfile.mkdtemp()
+        >>> with q.open() as session:
+        ...     sink = session.to_parquet(folder, every=1000)
+        ...     for name in q.names:
+        ...         _ = session.push(name, {"t": [1], "k": [5]})
+        >>> dataset.dataset(folder).to_table().num_rows, sink.rows
+        (1, 1)
         """
         self._must_be_open()
         if self.rows_only:
@@ -407,12 +420,32 @@ class Session(SessionBase):
         """Promise that no row of a stream before ``time`` will come any more.
 
         ``time``: an integer of the stream's own time column, or a datetime.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open()
+        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
+        >>> _ = session.push("b", {"t": [1], "k": [9]})
+        >>> session.advance("b", 50)  # so no row of a can meet one of b any more
+        >>> session.metrics["streams"]["a"]["state_rows"]
+        0
         """
         self._promise(self._number(stream), time)
 
     @whole
     def finish(self, stream: str) -> None:
-        """No more rows of a stream will come at all; what waits for it alone may be forgotten."""
+        """No more rows of a stream will come at all; what waits for it alone may be forgotten.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open()
+        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
+        >>> session.finish("b")
+        >>> session.push("a", {"t": [3], "k": [5]}).num_rows
+        0
+        """
         self._promise(self._number(stream), END)
 
     def slowest(self, streams: Iterable[str]) -> str:
@@ -436,6 +469,18 @@ class Session(SessionBase):
         are, to be found in `position` then.  Results of the pushes after a save come again when
         these are pushed again: tables carry the number of their push, `sequence`, as
         ``windjoin.push`` in the metadata of their schema.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open()
+        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> session.save(folder, position={"a": 2})
+        >>> again = wj.restore(q, folder)
+        >>> again.position, again.push("b", {"t": [4], "k": [5]}).num_rows
+        ({'a': 2}, 1)
         """
         from windjoin.state.saving import save
 
@@ -461,6 +506,14 @@ class Session(SessionBase):
 
         They are also given by later pushes, and all by `close`.  None without ``memory=``.
         ``progress``: a bar, or a function of (done, in all), in rows.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open(memory="1GB")
+        >>> _ = session.push("a", {"t": [1], "k": [5]})
+        >>> [table.num_rows for table in session.clean_up()]
+        []
         """
         self._must_be_open()
         if self._memory is None or self._live is None:
@@ -471,7 +524,16 @@ class Session(SessionBase):
 
     @property
     def position(self) -> object:
-        """What `save` was given last, before `windjoin.restore` or after."""
+        """What `save` was given last, before `windjoin.restore` or after.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open()
+        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
+        >>> session.position is None  # but after `restore`
+        True
+        """
         return self._position
 
     @property
@@ -484,6 +546,14 @@ class Session(SessionBase):
 
         Without ``hosts`` that is an empty table, as results leave with their last member; but for
         ``nearest=``, which waits until no better partner can come.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open()
+        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
+        >>> session.close().num_rows, session.closed
+        (0, True)
         """
         return self._close(self._live is not None)
 
@@ -494,7 +564,16 @@ class Session(SessionBase):
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be pushed any more."""
+        """Whether nothing can be pushed any more.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open()
+        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
+        >>> session.closed
+        False
+        """
         return bool(self._ended)
 
     def _close(self, flush: bool) -> Results:
@@ -776,12 +855,32 @@ class Session(SessionBase):
 
     @property
     def hosts(self) -> list[int]:
-        """Numbers of the hosts that take work."""
+        """Numbers of the hosts that take work.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+        >>> session = q.open(schemas={"a": schema, "b": schema}, hosts=2)
+        >>> session.hosts
+        [0, 1]
+        """
         return self._cluster().open_hosts
 
     @whole
     def add_host(self, speed: float = 1.0) -> int:
-        """One more host shares the work, of that speed against the first ones; its number."""
+        """One more host shares the work, of that speed against the first ones; its number.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+        >>> session = q.open(schemas={"a": schema, "b": schema}, hosts=2)
+        >>> session.add_host(), session.hosts
+        (2, [0, 1, 2])
+        """
         cluster = self._cluster()
         with self._refusing():
             return cluster.add_host(speed)
@@ -791,6 +890,16 @@ class Session(SessionBase):
         """A host leaves once others have what they need of it; or it is ``lost`` at once.
 
         What a lost host held is read again from the windows: no result is lost.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+        >>> session = q.open(schemas={"a": schema, "b": schema}, hosts=2)
+        >>> session.remove_host(1)
+        >>> session.hosts
+        [0]
         """
         cluster = self._cluster()
         with self._refusing():
@@ -851,12 +960,32 @@ class Session(SessionBase):
         """Rows that could not be joined, per stream, the newest ``keep_rejected`` of each.
 
         The last column, ``windjoin_reason``, says why: "null time" or "late".
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> with q.open(on_late="keep") as session:
+        ...     for t in (20, 3):
+        ...         _ = session.push("a", {"t": [t], "k": [5]})
+        ...     _ = session.push("b", {"t": [20], "k": [5]})
+        >>> session.rejected["a"].to_pylist()
+        [{'t': 3, 'k': 5, 'windjoin_reason': 'late'}]
         """
         return {name: rejected.table() for name, rejected in self._rejected.items()}
 
     @property
     def state_bytes(self) -> int:
-        """Bytes held: windows, indexes, keys, payload."""
+        """Bytes held: windows, indexes, keys, payload.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open()
+        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
+        >>> _ = session.push("b", {"t": [1], "k": [9]})
+        >>> session.state_bytes > 0
+        True
+        """
         if self._live is None:
             return self._waiting.nbytes
         return self._live.nbytes + sum(payload.nbytes for payload in self._payloads)
@@ -905,7 +1034,16 @@ class Session(SessionBase):
     def explain(self, format: Literal["json"]) -> dict[str, object]: ...
 
     def explain(self, format: Literal["text", "json"] = "text") -> Explanation | dict[str, object]:
-        """The plan: for rows of every stream, the order in which they probe the other windows."""
+        """The plan: for rows of every stream, the order in which they probe the other windows.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> session = q.open()
+        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
+        >>> print(session.explain().splitlines()[0])
+        windowed join of 2 streams, closed='both'
+        """
         data = as_data(self.query, None)
         if self._live is not None:
             live = self._live

@@ -52,7 +52,19 @@ class ParquetSink:
 
     @property
     def waiting(self) -> int:
-        """Rows that are not in a file yet."""
+        """Rows that are not in a file yet.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import tempfile
+        >>> session = q.open()
+        >>> sink = session.to_parquet(tempfile.mkdtemp(), every=1000)
+        >>> for name in q.names:
+        ...     _ = session.push(name, {"t": [1], "k": [5]})
+        >>> sink.waiting
+        1
+        """
         return self._waiting_rows
 
     def add(self, results: Results) -> None:
@@ -74,7 +86,20 @@ class ParquetSink:
             self.flush()
 
     def flush(self) -> None:
-        """Write all that waits now."""
+        """Write all that waits now.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import tempfile
+        >>> session = q.open()
+        >>> sink = session.to_parquet(tempfile.mkdtemp(), every=1000)
+        >>> for name in q.names:
+        ...     _ = session.push(name, {"t": [1], "k": [5]})
+        >>> sink.flush()
+        >>> sink.rows, sink.waiting
+        (1, 0)
+        """
         if not self._tables:
             return
         self._write(pa.concat_tables(self._tables))
@@ -112,7 +137,19 @@ class ParquetSink:
         }
 
     def metrics(self) -> dict[str, Any]:
-        """Counters, as `Session.metrics` has them."""
+        """Counters, as `Session.metrics` has them.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import tempfile
+        >>> session = q.open()
+        >>> sink = session.to_parquet(tempfile.mkdtemp(), every=1000)
+        >>> for name in q.names:
+        ...     _ = session.push(name, {"t": [1], "k": [5]})
+        >>> sink.metrics()["waiting"]
+        1
+        """
         return {
             "folder": str(self.folder), "files": self.number, "rows": self.rows,
             "waiting": self.waiting,

@@ -59,7 +59,11 @@ class Stream:
 
     @property
     def conditions(self) -> list[Expression]:
-        """The conditions of ``where``, one by one."""
+        """The conditions of ``where``, one by one.
+
+        >>> stream("a", time="t", window=5, where=lambda a: (a["x"] > 1) & (a["y"] < 2)).conditions
+        [a["x"] > 1, a["y"] < 2]
+        """
         return [] if self.where is None else conjuncts(self.where)
 
 

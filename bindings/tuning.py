@@ -93,7 +93,11 @@ class Tuning:
             raise QueryError(f"Tuning({name}={value!r}) is not known{told}")
 
     def load_weights(self) -> Weights:
-        """The weights of equation 1."""
+        """The weights of equation 1.
+
+        >>> Tuning().load_weights()
+        Weights(...)
+        """
         weights = checked_weights(self.weights)
         return Weights(*weights)
 

@@ -32,6 +32,18 @@ def pack(
     ``partition``: a number that no other call for these streams has; it tells segments apart.
     ``report``: called once at the end, for each stream with what was counted.
     ``host``: of all segments make only those of this host.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> q = wj.join(a, b, on=a["k"] == b["k"])
+    >>> import pyarrow as pa
+    >>> from windjoin.arrow import pack, place, probe
+    >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    >>> plan, expected = place(q, {"a": schema, "b": schema}, hosts=1, strategy="single")
+    >>> rows = pa.record_batch({"t": [1, 2], "k": [5, 6]}, schema)
+    >>> segments = [batch for s in (0, 1) for batch in pack([rows], plan, [s], partition=s)]
+    >>> segments[0].schema.names[:3]
+    ['host', 'stream', 'start']
     """
     packers = [_Packer(plan, stream, partition, host) for stream in streams]
     for batch in batches:

@@ -44,6 +44,16 @@ def place(
 
     ``histogram`` is needed by all strategies that route by time.  ``segment``: ticks, else chosen.
     ``hot``: hashes of keys that strategy ``groups`` spreads over hosts by time.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> q = wj.join(a, b, on=a["k"] == b["k"])
+    >>> import pyarrow as pa
+    >>> from windjoin.arrow import pack, place, probe
+    >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    >>> plan, expected = place(q, {"a": schema, "b": schema}, hosts=1, strategy="single")
+    >>> plan.hosts, plan.strategy
+    (1, 'single')
     """
     refuse_row_windows(query, "a join of record batches, or on Spark,")
     if query.nearest is not None:

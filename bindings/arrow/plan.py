@@ -24,7 +24,11 @@ ALIGNED = 8  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes that bound memory and messages."""
+    """Sizes that bound memory and messages.
+
+    >>> Limits(block_rows=1000).block_rows
+    1000
+    """
 
     gather_rows: int = 1 << 16  # rows that are routed together
     gather_bytes: int = 16 << 20
@@ -57,6 +61,16 @@ class Plan:
     ``routes[s]`` says where the rows of stream number s go.  All streams meet in one exchange,
     unless ``order`` is given: then rows of ``order[0]`` travel to those of ``order[1]``, which stay
     in one place each, what they make travels on to those of ``order[2]``, and so on.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> q = wj.join(a, b, on=a["k"] == b["k"])
+    >>> import pyarrow as pa
+    >>> from windjoin.arrow import place
+    >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    >>> plan, expected = place(q, {"a": schema, "b": schema}, hosts=1, strategy="single")
+    >>> plan.stages, plan.strategy
+    (1, 'single')
     """
 
     query: Query
@@ -72,29 +86,94 @@ class Plan:
 
     @property
     def stages(self) -> int:
-        """The number of exchanges."""
+        """The number of exchanges.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> from windjoin.arrow import place
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("note", pa.string())])
+        >>> schemas = {"a": schema, "b": schema}
+        >>> q = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"]])
+        >>> plan, expected = place(q, schemas, hosts=1, strategy="single")
+        >>> plan.stages
+        1
+        """
         return max(1, len(self.order) - 1)
 
     @property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
-        """For every exchange the streams that are packed for it."""
+        """For every exchange the streams that are packed for it.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> from windjoin.arrow import place
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("note", pa.string())])
+        >>> schemas = {"a": schema, "b": schema}
+        >>> q = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"]])
+        >>> plan, expected = place(q, schemas, hosts=1, strategy="single")
+        >>> plan.inputs
+        ((0, 1),)
+        """
         if not self.order:
             return (tuple(range(len(self.routes))),)
         return (self.order[:2], *((stream,) for stream in self.order[2:]))
 
     @property
     def numbered(self) -> frozenset[int]:
-        """Streams whose rows carry an identity, so that no row pairs with itself."""
+        """Streams whose rows carry an identity, so that no row pairs with itself.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> from windjoin.arrow import place
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("note", pa.string())])
+        >>> schemas = {"a": schema, "b": schema}
+        >>> q = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"]])
+        >>> plan, expected = place(q, schemas, hosts=1, strategy="single")
+        >>> plan.numbered
+        frozenset()
+        """
         return frozenset(s for pair in self.query.exclude_self for s in pair)
 
     def schema(self, stream: int) -> pa.Schema:
-        """What travels of a stream."""
+        """What travels of a stream.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> from windjoin.arrow import place
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("note", pa.string())])
+        >>> schemas = {"a": schema, "b": schema}
+        >>> q = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"]])
+        >>> plan, expected = place(q, schemas, hosts=1, strategy="single")
+        >>> plan.schema(0).names
+        ['t', 'k']
+        """
         known = self.schemas[self.query.names[stream]]
         return known.append(pa.field(ROW, pa.int64())) if stream in self.numbered else known
 
     @property
     def bound(self) -> BoundQuery:
-        """The query bound to what travels; kept from one call to the next in a process."""
+        """The query bound to what travels; kept from one call to the next in a process.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> from windjoin.arrow import place
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("note", pa.string())])
+        >>> schemas = {"a": schema, "b": schema}
+        >>> q = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"]])
+        >>> plan, expected = place(q, schemas, hosts=1, strategy="single")
+        >>> plan.bound.schema.names
+        ['a_k']
+        """
         known = _bound.get(self.identity)
         if known is None:
             known = _bound[self.identity] = self.query.bind(self.schemas)

@@ -36,6 +36,18 @@ def probe(
     meet them.  The last stage gives results in the schema of the query, in batches of bounded size;
     a stage before it gives segments of partial results.  ``partition`` and ``report`` are those of
     `pack`.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> q = wj.join(a, b, on=a["k"] == b["k"])
+    >>> import pyarrow as pa
+    >>> from windjoin.arrow import pack, place, probe
+    >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    >>> plan, expected = place(q, {"a": schema, "b": schema}, hosts=1, strategy="single")
+    >>> rows = pa.record_batch({"t": [1, 2], "k": [5, 6]}, schema)
+    >>> segments = [batch for s in (0, 1) for batch in pack([rows], plan, [s], partition=s)]
+    >>> [row for batch in probe(segments, plan) for row in batch.to_pylist()]
+    [{'a_t': 1, 'a_k': 5, 'b_t': 1, 'b_k': 5}, {'a_t': 2, 'a_k': 6, 'b_t': 2, 'b_k': 6}]
     """
     began = time.perf_counter()
     host = _Host(plan, stage, partition)

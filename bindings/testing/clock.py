@@ -31,7 +31,13 @@ class Clock:
         return self.now
 
     def advance(self, length: Any) -> None:
-        """Let some time pass: seconds, or a duration such as "30s"."""
+        """Let some time pass: seconds, or a duration such as "30s".
+
+        >>> clock = Clock()
+        >>> clock.advance(2.5)
+        >>> clock()
+        2.5
+        """
         number = isinstance(length, (int, float)) and not isinstance(length, bool)
         seconds = length if number else parse_duration(length).nanoseconds / 1e9
         if not seconds >= 0:

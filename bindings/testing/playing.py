@@ -21,7 +21,16 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was done to a session: rows pushed to a stream, or, without one, its end."""
+    """What was done to a session: rows pushed to a stream, or, without one, its end.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> q = wj.join(a, b, on=a["k"] == b["k"])
+    >>> from windjoin.testing import play
+    >>> tables = {"a": {"t": [1], "k": [5]}, "b": {"t": [2], "k": [5]}}
+    >>> [(step.number, step.stream, found.num_rows) for step, found in play(q, tables)]
+    [(0, 'a', 0), (1, 'b', 1), (2, None, 0)]
+    """
 
     number: int
     stream: str | None

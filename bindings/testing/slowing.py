@@ -55,14 +55,37 @@ class Slowed:
 
 
 class Slowness:
-    """A host is slow until this ends; `slow` makes it."""
+    """A host is slow until this ends; `slow` makes it.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> q = wj.join(a, b, on=a["k"] == b["k"])
+    >>> import pyarrow as pa
+    >>> from windjoin.testing import slow
+    >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    >>> session = q.open(schemas={"a": schema, "b": schema}, hosts=2)
+    >>> with slow(session, host=1, by="1ms"):
+    ...     session.push("a", {"t": [1], "k": [5]}).num_rows
+    0
+    """
 
     def __init__(self, worker: Worker, pause: float, times: float) -> None:
         self._worker = worker
         worker.operator = Slowed(worker.operator, pause, times)
 
     def end(self) -> None:
-        """The host is as fast again as it was before."""
+        """The host is as fast again as it was before.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> q = wj.join(a, b, on=a["k"] == b["k"])
+        >>> import pyarrow as pa
+        >>> from windjoin.testing import slow
+        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+        >>> session = q.open(schemas={"a": schema, "b": schema}, hosts=2)
+        >>> slowness = slow(session, host=1, by=2.0)
+        >>> slowness.end()
+        """
         if isinstance(self._worker.operator, Slowed):
             self._worker.operator = self._worker.operator.operator
 

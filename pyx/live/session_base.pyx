@@ -199,6 +199,14 @@ cdef class SessionBase:
 
         ``rows``: whatever `Query.run` takes as a table.  Until every stream has been seen (if
         ``schemas`` were not given) nothing can be complete, and an empty table comes back.
+
+        >>> import windjoin as wj
+        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+        >>> session = wj.join(a, b, on=a["k"] == b["k"]).open()
+        >>> session.push("a", {"t": [1, 2], "k": ["x", "y"]}).num_rows
+        0
+        >>> session.push("b", [{"t": 3, "k": "y"}]).to_pylist()
+        [{'a_t': 2, 'a_k': 'y', 'b_t': 3, 'b_k': 'y'}]
         """
         cdef PyObject *stream_input = PyDict_GetItemWithError(self._stream_inputs, stream)
         if stream_input != NULL:

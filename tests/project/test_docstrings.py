@@ -8,11 +8,14 @@ import inspect
 import io
 import pkgutil
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import windjoin
+import windjoin.arrow
+import windjoin.testing
 
 ROOT = Path(__file__).parents[2]
 OPTIONAL = ("windjoin.spark",)  # tested where Spark is
@@ -31,16 +34,46 @@ def test_examples_of(name: str) -> None:
     assert failed == 0
 
 
-@pytest.mark.parametrize("name", windjoin.__all__)
-def test_what_is_public_is_explained_and_shown(name: str) -> None:
-    public = getattr(windjoin, name)
-    shown = inspect.getdoc(public)
-    assert shown, f"{name} has no docstring"
-    if not (inspect.isclass(public) and issubclass(public, Exception)):
-        examples = [shown]
-        if inspect.isclass(public):
-            examples += [inspect.getdoc(value) or "" for value in vars(public).values()]
-        assert any(">>>" in text for text in examples), f"{name} has no example"
+# members that other modules of windjoin call, which users have no use for
+INSIDE = {
+    "ParquetSink.about", "ParquetSink.add", "ParquetSink.write_due", "Plan.after",
+    "Session.abandon", "Session.first_needed", "Session.settle", "Session.slowest",
+    "Shedding.settings", "Tuning.options",
+}  # fmt: skip
+
+
+def public() -> Iterator[tuple[str, str]]:
+    """Everything that is public, and what is told of it."""
+    for module in (windjoin, windjoin.arrow, windjoin.testing):
+        for name in module.__all__:
+            one = getattr(module, name)
+            if not callable(one):
+                continue
+            yield name, inspect.getdoc(one) or ""
+            if not inspect.isclass(one) or issubclass(one, Exception):
+                continue
+            ours = [base for base in one.__mro__ if base.__module__.startswith("windjoin")]
+            members = {key: value for base in reversed(ours) for key, value in vars(base).items()}
+            for key, value in members.items():
+                function = getattr(value, "fget", None) or getattr(value, "__func__", value)
+                if not key.startswith("_") and (callable(function) or isinstance(value, property)):
+                    yield f"{name}.{key}", inspect.getdoc(function) or ""
+
+
+@pytest.mark.parametrize(("name", "told"), [pytest.param(*one, id=one[0]) for one in public()])
+def test_what_is_public_is_explained_and_shown(name: str, told: str) -> None:
+    assert told, f"{name} has no docstring"
+    is_error = name.endswith(("Error", "Warning"))
+    assert ">>>" in told or name in INSIDE or is_error, f"{name} has no example"
+
+
+def test_compiled_methods_say_what_their_examples_say() -> None:
+    runner = doctest.DocTestRunner()
+    told = inspect.getdoc(windjoin.Session.push)
+    assert told is not None
+    example = doctest.DocTestParser().get_doctest(told, {}, "push", None, 0)
+    assert len(example.examples) > 3
+    assert runner.run(example).failed == 0
 
 
 # pages whose examples are whole programs with what they print
