@@ -27,11 +27,12 @@ OPTIONAL = ("pyspark", "pandas", "polars", "duckdb", "matplotlib")
 
 
 class Finding(NamedTuple):
-    """One line of the report."""
+    """One line of all that there is to say; ``brief`` is what matters of it."""
 
     what: str
     found: str
     broken: bool = False
+    brief: str = ""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,20 +43,30 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="measure what work costs on this machine, for plans; takes about half a minute",
     )
+    parser.add_argument(
+        "--all", action="store_true", help="say all that was looked at, not only what matters"
+    )
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print every finding; 1 if one of them is broken."""
+    """Print what was found, in five lines if all is well; 1 if something is broken."""
     if given.calibrate:
         return _calibrate()
     broken = 0
-    for check in CHECKS:
-        for finding in check():
-            broken += finding.broken
+    for title, checks in CHECKS.items():
+        findings = [finding for check in checks for finding in check()]
+        shown = [finding for finding in findings if given.all or finding.broken]
+        briefs = [finding.brief for finding in findings if finding.brief]
+        broken += sum(finding.broken for finding in findings)
+        if briefs and not given.all:
+            well = "; all well" if title == "join" and not broken else ""
+            print(f"{title:<12} {', '.join(briefs)}{well}", flush=True)
+        for finding in shown:
             mark = "BROKEN " if finding.broken else ""
             print(f"{finding.what:<12} {mark}{finding.found}", flush=True)
-    print(f"\n{broken} broken" if broken else "\nall well")
+    if broken or given.all:
+        print(f"\n{broken} broken" if broken else "\nall well")
     return 1 if broken else 0
 
 
@@ -80,14 +91,24 @@ def _figure(value: float | None) -> str:
 
 
 def _versions() -> Iterator[Finding]:
-    yield Finding("windjoin", version("windjoin"))
-    yield Finding("python", f"{platform.python_version()}, {sys.executable}")
-    yield Finding("system", f"{platform.system()} {platform.machine()}, {_cores()} cores")
+    yield Finding("windjoin", version("windjoin"), brief=version("windjoin"))
+    python = f"{platform.python_version()}, {sys.executable}"
+    yield Finding("python", python, brief=f"Python {python}")
+    system = f"{platform.system()} {platform.machine()}, {_cores()} cores"
+    yield Finding("system", system, brief=system)
+
+
+def _packages() -> Iterator[Finding]:
     for name in REQUIRED:
         installed = _installed(name)
-        yield Finding(name, installed or f"missing: pip install {name}", broken=not installed)
+        if installed is None:
+            yield Finding(name, f"missing: pip install {name}", broken=True)
+        else:
+            yield Finding(name, installed, brief=f"{name} {installed}")
     for name in OPTIONAL:
-        yield Finding(name, _installed(name) or "not installed")
+        installed = _installed(name)
+        brief = "" if installed is None or name == "pyspark" else f"{name} {installed}"
+        yield Finding(name, installed or "not installed", brief=brief)
 
 
 def _cores() -> int:
@@ -108,7 +129,8 @@ def _cpu() -> Iterator[Finding]:
     except (ImportError, ValueError) as error:
         yield Finding("cpu path", str(error), broken=True)
         return
-    yield Finding("cpu path", f"{cpu.isa()}; this CPU offers {', '.join(cpu.supported())}")
+    offers = f"{cpu.isa()}; this CPU offers {', '.join(cpu.supported())}"
+    yield Finding("cpu path", offers, brief=cpu.isa())
 
 
 def _java() -> Iterator[Finding]:
@@ -119,11 +141,14 @@ def _java() -> Iterator[Finding]:
         found = str(error) if needed else "not found (only Spark needs it)"
         yield Finding("java", found, broken=needed)
         return
-    yield Finding("java", f"{java.version}, {java.home}: {java.why}")
+    found = f"{java.version}, {java.home}: {java.why}"
+    yield Finding("java", found, brief=f"Java {java.version} by {java.why}" if needed else "")
 
 
 def _spark() -> Iterator[Finding]:
     if find_spec("pyspark") is None:
+        missing = "not installed (pip install 'windjoin[spark]')"
+        yield Finding("spark", missing, brief=missing)
         return
     try:
         settings = import_module("windjoin.spark.settings")
@@ -134,7 +159,12 @@ def _spark() -> Iterator[Finding]:
         settings.check_version(version("pyspark"))
     except settings.SparkVersionError as error:
         yield Finding("spark", str(error), broken=True)
-    for one in settings.missing_defaults():
+        return
+    missing = settings.missing_defaults()
+    slow = "; make sessions with windjoin.spark.configure: slower without its settings"
+    release = version("pyspark")
+    yield Finding("spark", release, brief=f"Spark {release}{slow if missing else ''}")
+    for one in missing:
         remedy = "windjoin.spark.configure sets it for a session"
         what = f"{one.key}={one.value} is not in {settings.defaults_file()}"
         yield Finding("spark", f"{what}; without it {one.cost}; {remedy}")
@@ -155,7 +185,7 @@ def _cache() -> Iterator[Finding]:
         remedy = "; set WINDJOIN_CACHE_DIR to a folder that is"
         yield Finding("cache", f"{folder} is not writable ({error.strerror}){remedy}", broken=True)
         return
-    yield Finding("cache", f"{folder}, writable")
+    yield Finding("cache", f"{folder}, writable", brief=f"compiled functions in {folder}")
 
 
 def _costs() -> Iterator[Finding]:
@@ -166,18 +196,22 @@ def _costs() -> Iterator[Finding]:
         return
     path, why = costs_file(), kept_costs()[1]
     if why:
-        yield Finding("costs", f"{path} is not used, {why}; --calibrate measures anew")
+        found = f"{path} is not used, {why}; --calibrate measures anew"
+        yield Finding("costs", found, brief=f"costs: {found}")
     elif path.exists():
-        yield Finding("costs", f"{path}, measured on this machine")
+        yield Finding("costs", f"{path}, measured on this machine", brief="costs as measured here")
     else:
-        yield Finding("costs", "those that are shipped; --calibrate measures this machine's")
+        shipped = "those that are shipped; --calibrate measures this machine's"
+        yield Finding("costs", shipped, brief="costs as shipped (--calibrate measures)")
 
 
 def _settings() -> Iterator[Finding]:
     given = sorted(name for name in os.environ if name.startswith("WINDJOIN_"))
     for name in given:
         known = SETTINGS.get(name, f"unknown; known are {', '.join(SETTINGS)}")
-        yield Finding("setting", f"{name}={os.environ[name]} ({known})")
+        found = f"{name}={os.environ[name]}"
+        brief = f"{found} ({known})" if name not in SETTINGS else found
+        yield Finding("setting", f"{found} ({known})", brief=brief)
     if not given:
         yield Finding("settings", "none of " + ", ".join(SETTINGS))
 
@@ -196,10 +230,18 @@ def _join() -> Iterator[Finding]:
         return
     found = sorted(zip(rows["a"].tolist(), rows["b"].tolist(), strict=True))
     right = found == [(0, 0), (1, 1)]
-    yield Finding("join", "a small join gives the right rows" if right else f"wrong rows {found}",
-                  broken=not right)  # fmt: skip
+    if right:
+        well = "a small join gives the right rows"
+        yield Finding("join", well, brief=well)
+    else:
+        yield Finding("join", f"wrong rows {found}", broken=True)
 
 
-CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    _versions, _cpu, _java, _spark, _cache, _costs, _settings, _join,
-)  # fmt: skip
+# by the line that says what matters of them
+CHECKS: dict[str, tuple[Callable[[], Iterator[Finding]], ...]] = {
+    "windjoin": (_versions, _cpu),
+    "packages": (_packages,),
+    "spark": (_spark, _java),
+    "kept": (_cache, _costs, _settings),
+    "join": (_join,),
+}

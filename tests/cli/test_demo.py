@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from importlib import import_module
 from importlib.metadata import version
@@ -46,7 +47,7 @@ def test_demo_says_where_it_cannot_keep(folder: Path) -> None:
 
 
 def test_doctor_is_content_here() -> None:
-    done = windjoin("doctor")
+    done = windjoin("doctor", "--all")
     assert done.returncode == 0, done.stdout
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if line[:1].strip())
     assert lines["windjoin"] == version("windjoin")
@@ -54,6 +55,19 @@ def test_doctor_is_content_here() -> None:
     assert "this CPU offers plain" in lines["cpu"]
     assert lines["join"] == "a small join gives the right rows"
     assert done.stdout.endswith("\nall well\n")
+
+
+def test_doctor_says_what_matters_in_five_lines() -> None:
+    done = windjoin("doctor", WINDJOIN_ISA="plain")
+    assert done.returncode == 0, done.stdout
+    lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
+    assert [title for title, _ in lines] == ["windjoin", "packages", "spark", "kept", "join"]
+    said = dict(lines)
+    assert said["windjoin"].startswith(f"{version('windjoin')}, Python {platform.python_version()}")
+    assert said["windjoin"].endswith(" cores, plain")
+    assert f"numpy {version('numpy')}, pyarrow {version('pyarrow')}" in said["packages"]
+    assert "WINDJOIN_ISA=plain" in said["kept"]
+    assert said["join"] == "a small join gives the right rows; all well"
 
 
 def test_doctor_finds_what_is_broken(tmp_path: Path) -> None:
@@ -97,31 +111,33 @@ def test_doctor_misses_packages_and_java(
     monkeypatch.setattr(doctor, "REQUIRED", ("numpy", "no-such-package"))
     monkeypatch.setattr(doctor, "find_java", Mock(side_effect=JavaError("Spark needs Java 17")))
     monkeypatch.setattr(doctor, "find_spec", lambda name: name == "pyspark" or None)
-    monkeypatch.setattr(doctor, "CHECKS", (doctor._versions, doctor._java))
+    monkeypatch.setattr(doctor, "CHECKS", {"some": (doctor._packages, doctor._java)})
     assert main(["doctor"]) == 1
     shown = capsys.readouterr().out
     assert "no-such-package BROKEN missing: pip install no-such-package" in shown
     assert "java         BROKEN Spark needs Java 17" in shown
     monkeypatch.setattr(doctor, "REQUIRED", ())
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    assert main(["doctor"]) == 0
+    assert main(["doctor", "--all"]) == 0
     assert "java         not found (only Spark needs it)" in capsys.readouterr().out
 
 
 def test_doctor_tells_which_settings_of_spark_are_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(doctor, "CHECKS", (doctor._spark,))
+    monkeypatch.setattr(doctor, "CHECKS", {"spark": (doctor._spark,)})
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert main(["doctor"]) == 0
+    assert main(["doctor", "--all"]) == 0
     shown = capsys.readouterr().out
     assert "spark.python.unix.domain.socket.enabled=true is not in" in shown
     assert "without it every Python task takes 40 ms longer" in shown
     settings = import_module("windjoin.spark.settings")
     lines = ["# all of them", "", *(f"{one.key} = {one.value}" for one in settings.SETTINGS)]
     (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))
-    assert main(["doctor"]) == 0
+    assert main(["doctor", "--all"]) == 0
     assert "spark." not in capsys.readouterr().out
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out == f"spark        Spark {version('pyspark')}\n"
     monkeypatch.setattr(doctor, "version", lambda name: "3.5.1")
     assert main(["doctor"]) == 1
     assert (

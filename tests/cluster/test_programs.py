@@ -44,7 +44,7 @@ def test_pip_alone_is_enough_where_there_is_no_java(tmp_path: Path) -> None:
         assert found is not None, tool
         (path / tool).symlink_to(found)
     bare = {"PATH": str(path), "HOME": str(tmp_path), "LANG": os.environ.get("LANG", "C.UTF-8")}
-    commands = {"doctor": ["doctor"], "demo": ["demo", "--spark", "--rows", "500"]}
+    commands = {"doctor": ["doctor", "--all"], "demo": ["demo", "--spark", "--rows", "500"]}
     said = {}
     for name, command in commands.items():
         done = subprocess.run(
