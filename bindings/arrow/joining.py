@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from windjoin.arrow.blocks import BlockJoin
+from windjoin.arrow.ddl import ddl
 from windjoin.arrow.packing import as_schema
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, single, without_memory
 from windjoin.arrow.probing import MOST_ROWS, ResultBatches, stage_inputs
@@ -19,8 +20,6 @@ from windjoin.layout import fitted, gatherable
 from windjoin.query import Query
 from windjoin.run import RunOptions, run
 
-Function = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
 
 def joiner(
     query: Query,
@@ -28,13 +27,13 @@ def joiner(
     stream_column: str,
     schemas: Mapping[str, pa.Schema],
     limits: Limits = DEFAULT,
-) -> Function:
+) -> Joiner:
     """A function for ``mapInArrow`` that joins the rows of a partition with each other.
 
     For frames whose partitions already hold what belongs together.  Every row says in
     ``stream_column`` of which stream it is; columns of other streams are not looked at.  Rows may
-    come in any order; a partition is held in memory.  The function pickles, and gives rows in the
-    schema ``query.bind(schemas).schema``.
+    come in any order; a partition is held in memory.  The function pickles; ``schema`` is what it
+    gives rows in, and ``ddl`` the same as ``mapInArrow`` takes it.
 
     >>> import windjoin as wj
     >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -47,6 +46,8 @@ def joiner(
     >>> rows = pa.record_batch({"s": ["a", "b", "b"], "t": [1, 5, 50], "k": ["x", "x", "x"]})
     >>> [batch.to_pylist() for batch in join([rows])]
     [[{'a_t': 1, 'a_k': 'x', 'b_t': 5, 'b_k': 'x'}]]
+    >>> join.ddl  # so that frame.mapInArrow(join, join.ddl) is the joined frame
+    '`a_t` bigint, `a_k` string, `b_t` bigint, `b_k` string'
     """
     if query.exclude_self:
         raise QueryError(
@@ -67,6 +68,11 @@ class Joiner:
     stream_column: str
     schema: pa.Schema  # of the rows it gives
     query: Query | None = None  # if more, or less, comes out than results of an inner join
+
+    @property
+    def ddl(self) -> str:
+        """The schema of what it gives, as Spark writes it."""
+        return ddl(self.schema)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self.query is not None:

