@@ -7,8 +7,9 @@ what that makes travels on.  Members of streams before that one are of earlier e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import Onward, ResultBatches, stage_inputs
 from windjoin.arrow.routes import Copies
 from windjoin.epochs.routing import Routes, Span
-from windjoin.epochs.window import table_of
+from windjoin.epochs.window import Window, table_of
 from windjoin.kernels.batch import Run
 from windjoin.kernels.sorting import in_time_order
 from windjoin.kernels.spec import I64, JoinSpec
@@ -98,32 +99,47 @@ class Hops:
         self.arrived[number].append(pa.RecordBatch.from_arrays(rows.columns, schema=schema))
 
     def results(
-        self, old: Sequence[pa.Table], new: Sequence[pa.Table], counts: BlockCounts
+        self, window: Window, new: Sequence[pa.Table], counts: BlockCounts, most: int | None
     ) -> Iterator[pa.RecordBatch]:
-        """Results if this is the last stage, else segments for the next."""
+        """Results if this is the last stage, else segments for the next.
+
+        ``most``: bytes of stored rows that are taken up at a time; all if not given.
+        """
+        old = window.tables() if most is None else []
         for number, one in enumerate(self.terms):
-            if self.arrived[number]:
-                target = one.order[self.stage + 1]
-                stored = [old[target]] if target < number else [old[target], new[target]]
-                yield from self._extended(number, one, pa.concat_tables(stored), counts)
+            if not self.arrived[number]:
+                continue
+            target = one.order[self.stage + 1]
+            own = [] if target < number else [new[target]]
+            if most is None:
+                stored: Iterable[pa.Table] = [pa.concat_tables([old[target], *own])]
+            else:
+                stored = chain((part() for part in window.parts(target, most)), own)
+            yield from self._extended(number, one, stored, counts)
 
     def _extended(
-        self, number: int, one: Plan, stored: pa.Table, counts: BlockCounts
+        self, number: int, one: Plan, stored: Iterable[pa.Table], counts: BlockCounts
     ) -> Iterator[pa.RecordBatch]:
         joined, _, (partial, added) = stage_inputs(one, self.stage)
-        tables = [
-            table_of(self.arrived[number], partial),
-            stored.rename_columns(added.names),
-        ]
-        if not tables[1].num_rows:
-            return
-        ordered = [in_time_order(joined.prepare(n, t).rows) for n, t in enumerate(tables)]
-        block = Block(joined, tables, ordered, 0)
+        arrived = table_of(self.arrived[number], partial)
+        ordered = in_time_order(joined.prepare(0, arrived).rows)
         output: ResultBatches | Onward = ResultBatches(one, joined)
         if not self.last:
             where = self.slot * self.streams + number
             output = Onward(one, joined, self.stage, where, Meeting(self.routes), PARTIALS - number)
-        first, slice_, total = 0, FIRST, len(ordered[0].time)
+        for rows in stored:
+            if rows.num_rows:
+                table = rows.rename_columns(added.names)
+                other = in_time_order(joined.prepare(1, table).rows)
+                block = Block(joined, [arrived, table], [ordered, other], 0)
+                yield from self._met(block, one, output, counts)
+        yield from output.finish()
+
+    def _met(
+        self, block: Block, one: Plan, output: ResultBatches | Onward, counts: BlockCounts
+    ) -> Iterator[pa.RecordBatch]:
+        """What the partial results of a block meet."""
+        first, slice_, total = 0, FIRST, len(block.ordered[0].time)
         before: Run | None = None
         while first < total:
             end = min(total, first + slice_)
@@ -136,4 +152,3 @@ class Hops:
             first = end
             if results:
                 yield from output.batches(found)
-        yield from output.finish()

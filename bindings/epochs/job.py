@@ -18,6 +18,7 @@ from windjoin.expressions import Expression, Udf
 from windjoin.query import Query
 from windjoin.shedding import Shedding
 
+NEED = 4  # bytes that a byte of rows in the log takes while it is joined
 MOST_FILES = 96  # that a window may be spread over before they are merged
 
 
@@ -36,7 +37,14 @@ class Job:
     static: Any = None  # rows of streams that do not grow (`windjoin.epochs.static`)
     shed: Shedding | None = None  # how each slot sheds load
     warm_bytes: int = 256 << 20  # that sessions of one worker may hold; 0: none are kept
+    memory: int | None = None  # bytes that a slot may hold beside the rows of an epoch
     asked: Asked | None = None  # beside, or instead of, the results of an inner join
+
+    @property
+    def part_bytes(self) -> int:
+        """Of the rows of one stream in the log that a slot takes up at a time, if not all."""
+        assert self.memory is not None
+        return max(1, self.memory // (NEED * self.streams))
 
     @property
     def slots(self) -> int:

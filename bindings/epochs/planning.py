@@ -19,6 +19,7 @@ from windjoin.epochs.storage import local_path
 from windjoin.errors import QueryError, hint
 from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import JoinSpec
+from windjoin.memory import parse_size
 from windjoin.query import Query
 from windjoin.shedding import Shedding
 from windjoin.streams import idle_length
@@ -44,6 +45,7 @@ def job_of(
     limits: Limits = DEFAULT,
     warm_bytes: int | None = None,
     shed: Shedding | None = None,
+    memory: Any = None,
 ) -> Job:
     """The job of a continuous join; options as in `windjoin.spark.stream`."""
     check_slots(slots)
@@ -55,6 +57,8 @@ def job_of(
     units = _units(asked, bound, strategy, slots, _segment(bound, segment))
     if shed is not None:
         check_shedding(query, bound, units, shed)
+    size = None if memory is None else _memory(query, memory, shed)
+    kept_bytes = size if warm_bytes is None else warm_bytes
     everywhere = tuple(ExchangeRoute.everything_to(0) for _ in query.names)
     plan = Plan(own, kept, slots, "single", everywhere, limits=limits)
     return Job(
@@ -68,7 +72,8 @@ def job_of(
         tuple(whole),
         asked=asked,
         shed=shed,
-        **({} if warm_bytes is None else {"warm_bytes": warm_bytes}),
+        memory=size,
+        **({} if kept_bytes is None else {"warm_bytes": kept_bytes}),
     )
 
 
@@ -86,6 +91,21 @@ def _units(
     if len(asked.families) == 1:  # all that is told of its rows is told in one slot
         masters = asked.families[0].streams
     return units_of(bound.spec, strategy, slots, segment, masters)
+
+
+def _memory(query: Query, memory: Any, shed: Any) -> int:
+    """Bytes; `QueryError` where slots cannot do with less than they take."""
+    if query.nearest is not None:
+        raise QueryError(
+            f"memory={memory!r} is not for nearest= on Spark: all partners of a row are compared at"
+            " once; leave it out"
+        )
+    if shed is not None:
+        raise QueryError(
+            f"memory={memory!r} and shed=: what is shed is chosen by a session with the whole"
+            " window in memory; give one of them"
+        )
+    return parse_size(memory, "memory")
 
 
 def check_slots(slots: Any) -> int:

@@ -18,9 +18,9 @@ from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import MOST_ROWS, ResultBatches
 from windjoin.arrow.segments import SegmentReader, arrow_array
 from windjoin.epochs.asking import COMBINED, Asked
-from windjoin.epochs.completing import completed
+from windjoin.epochs.completing import completed, completed_in_parts
 from windjoin.epochs.hopping import TRAVELLING, Hops
-from windjoin.epochs.job import Job
+from windjoin.epochs.job import NEED, Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.nearest import nearest_pairs
 from windjoin.epochs.packing import ALONE as ALONE_ROWS
@@ -28,7 +28,7 @@ from windjoin.epochs.packing import COUNTED, COUNTS, REJECTED, rejected_schema
 from windjoin.epochs.settling import Settling
 from windjoin.epochs.slotfile import ALONE, MERGED, NEW, SlotFile, SlotWriter, read_slot
 from windjoin.epochs.storage import Folder, local_path
-from windjoin.epochs.warm import Warm, serves
+from windjoin.epochs.warm import Warm, forget, serves
 from windjoin.epochs.window import Window, table_of
 from windjoin.kernels.spec import I64
 from windjoin.pyx.base.column import in_order
@@ -73,7 +73,7 @@ class _Slot:
         self.new: list[pa.Table] = []
         self.counts: list[dict[str, Any]] = []
         self.refused: dict[int, list[pa.RecordBatch]] = {}
-        self.read_rows = self.written = 0
+        self.written = 0
         self.alone: dict[int, list[pa.RecordBatch]] = {}
         self.tally = BlockCounts([0] * job.streams)
         self.how = "nothing to do"
@@ -202,30 +202,40 @@ class _Slot:
         """The results of the join that slots carry out."""
         if self.hops is not None:
             self.how = "hops"
-            yield from self.hops.results(self._old(), self.new, self.tally)
+            most = None if self._fits() else self.job.part_bytes
+            yield from self.hops.results(self.window, self.new, self.tally, most)
             return
         if not any(table.num_rows for table in self.new):
             return
         if serves(self.job, self.manifest):
-            yield from self._by_session()
-            return
-        yield from self._scanned(self.job.plan, self._old(), self.new)
+            if self._fits():
+                yield from self._by_session()
+                return
+            forget(self.job, self.slot)
+        yield from self._scanned(self.job.plan, range(self.job.streams))
 
-    def _scanned(
-        self, plan: Plan, old: Sequence[pa.Table], new: Sequence[pa.Table]
-    ) -> Iterator[pa.RecordBatch]:
-        """The whole window is joined with the new rows."""
-        joined, self.how = LocalJoin(plan), "scan"
+    def _fits(self) -> bool:
+        """Whether the window may be in memory as a whole."""
+        return self.job.memory is None or NEED * self.window.held[1] <= self.job.memory
+
+    def _scanned(self, plan: Plan, streams: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """The whole window is joined with the new rows, in parts if it does not fit."""
+        joined, new = LocalJoin(plan), [self.new[stream] for stream in streams]
         output = ResultBatches(plan, joined)
-        for found in completed(joined, old, new, plan.limits, self.tally):
+        if self._fits():
+            self.how, old = "scan", self.window.tables()
+            results = completed(joined, [old[s] for s in streams], new, plan.limits, self.tally)
+        else:
+            self.how = "in parts"
+            parts = [self.window.parts(s, self.job.part_bytes) for s in streams]
+            results = completed_in_parts(joined, parts, new, plan.limits, self.tally)
+        for found in results:
             yield from output.batches(found)
 
     def _combined(self, asked: Asked, settling: Settling) -> Iterator[pa.RecordBatch]:
         """Combinations, from one join or two."""
-        old = self._old()
         for number, (streams, plan) in enumerate(asked.parts):
-            own = [[tables[s] for s in streams] for tables in (old, self.new)]
-            found = self._scanned(plan, *own)
+            found = self._scanned(plan, streams)
             if number:
                 settling.take_partners(found)
             else:
@@ -241,18 +251,12 @@ class _Slot:
         self.tally.comparisons = warm.comparisons - before
         self.shedding = warm.shedding
 
-    def _old(self) -> list[pa.Table]:
-        pieces = self.window.pieces()
-        tables = [table_of(p, s) for p, s in zip(pieces, self.window.schemas, strict=True)]
-        self.read_rows = sum(table.num_rows for table in tables)
-        return tables
-
     def report(self) -> dict[str, Any]:
         """What the epoch took, for routers and whoever watches."""
         load = {
             "slot": self.slot,
             "rows": sum(table.num_rows for table in self.new),
-            "window_rows": self.read_rows,
+            "window_rows": self.window.read_rows,
             "bytes": self.written,
             "results": self.tally.results,
             "comparisons": self.tally.comparisons,

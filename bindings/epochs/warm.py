@@ -158,6 +158,13 @@ def _session(job: Job) -> Session:
     return SheddingSession(plan.query, plan.schemas, SessionOptions(), job.shed)
 
 
+def forget(job: Job, slot: int) -> None:
+    """End the session of a slot, if there is any."""
+    kept = _kept.pop((job.root, job.plan.identity, slot), None)
+    if kept is not None:
+        kept.session.abandon()
+
+
 def expire() -> None:
     """End all sessions that are kept."""
     while _kept:

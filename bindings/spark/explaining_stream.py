@@ -36,6 +36,7 @@ def _plan(job: Job) -> list[str]:
         f"strategy: {units.kind} ({told[units.kind]})",
         f"slots: {job.slots}, exchanges: {job.stages}",
         f"lateness: {job.lateness} {unit}",
+        *([] if job.memory is None else [f"memory of a slot: {job.memory:,} bytes"]),
         *([] if job.shed is None else [f"each slot sheds load: {job.shed!r}"]),
         *(f"travels of {name}: {', '.join(job.plan.schemas[name].names)}" for name in names),
     ]

@@ -60,6 +60,7 @@ def start(
     adaptive: bool = True,
     name: str | None = None,
     shed: Shedding | None = None,
+    memory: int | str | None = None,
 ) -> Run:
     """Join streaming DataFrames into a sink, epoch by epoch, until it is stopped.
 
@@ -77,7 +78,8 @@ def start(
     _check_sink(sink, where)
     planned = planned_stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, segment=segment,
-        idle=idle, rejected=rejected, shed=shed, log=os.path.join(local_path(checkpoint), FOLDER),
+        idle=idle, rejected=rejected, shed=shed, memory=memory,
+        log=os.path.join(local_path(checkpoint), FOLDER),
     )  # fmt: skip
     if not is_classic(planned.spark):
         raise QueryError(

@@ -62,6 +62,7 @@ def stream(
     idle: Any = None,
     rejected: str | None = None,
     shed: Shedding | None = None,
+    memory: int | str | None = None,
 ) -> Any:
     """Join streaming DataFrames; the result is a streaming DataFrame, for any sink and trigger.
 
@@ -80,13 +81,16 @@ def stream(
     ``shed``: a `windjoin.Shedding`: each slot sheds by its own load, and its budget is that of one
     slot.  An epoch that is done again may then give other results, all of them true.
 
+    ``memory``: what a slot may hold beside the rows of an epoch, such as "2GB".  Where its window
+    takes more, it is read from the log in parts that fit: slower, and the same results.
+
     Results leave with the epoch that brings their last member.  An epoch that is done again, by
     another attempt, executor or driver, gives the same results; a sink that can tell
     (files, tables, a merge by epoch) then has every result exactly once.
     """
     planned = planned_stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, log=log,
-        segment=segment, idle=idle, rejected=rejected, shed=shed,
+        segment=segment, idle=idle, rejected=rejected, shed=shed, memory=memory,
     )  # fmt: skip
     remember(query, planned)
     return probed(planned, packed(planned), planned.job.slots)

@@ -69,6 +69,7 @@ def test_epochs_give_out_what_has_no_partner(data: Any, case: Case, seed: int, s
     known = strategies_for(query, case)
     options: dict[str, Any] = {"lateness": ticks(case, lateness), "small": small, "idle": "1s"}
     options["warm_bytes"] = draw(st.sampled_from([0, 10**9]))
+    options["memory"] = draw(st.sampled_from([None, None, 500, 4_000]))
     still = draw(st.sampled_from([None, None, None, 0, 1]))
     if still is not None:
         options["static"] = {still: tables[case.names[still]]}

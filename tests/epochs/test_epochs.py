@@ -104,6 +104,7 @@ def test_epochs_give_the_results_of_the_definition(
         given_["static"] = {still: tables[case.names[still]]}
         ends[still] = ends[still][-1:] * epochs
     given_["warm_bytes"] = draw(st.sampled_from([0, 10**9, 10**9]))
+    given_["memory"] = draw(st.sampled_from([None, None, 500, 4_000]))
     with tempfile.TemporaryDirectory() as root:
         cluster = Cluster(query, schemas(case), root, seed)
         found: list[pa.RecordBatch] = []

@@ -106,7 +106,8 @@ def test_stream_takes_batch_frames_among_streaming_ones(spark: Any, tmp_path: Pa
     told = wjs.explain(query, given, lateness=400, slots=2, log=log)
     assert "slots: 2, exchanges: 1" in told
     assert "no epoch was done yet" in told
-    joined = wjs.stream(query, given, lateness=400, slots=2, log=log)
+    joined = wjs.stream(query, given, lateness=400, slots=2, log=log, memory="2kB")
+    assert "memory of a slot: 2,000 bytes" in wjs.explain(query)
     done = run_all(joined, tmp_path)
     found = spark.read.parquet(str(tmp_path / "out"))
     assert rows_of(found) == rows_of(query.run(tables))
@@ -114,3 +115,4 @@ def test_stream_takes_batch_frames_among_streaming_ones(spark: Any, tmp_path: Pa
     told = [one["observedMetrics"]["windjoin a b c"] for one in done.recentProgress]
     assert [sorted(slot["slot"] for slot in epoch["slots"]) for epoch in told] == [[0, 1]] * 3
     assert sum(epoch["results"] for epoch in told) == found.count()
+    assert {slot["how"] for slot in told[-1]["slots"]} == {"in parts"}
