@@ -118,10 +118,16 @@ class Shares:
         """As JSON-able data; `restore` is the way back.  Hosts that rest do so from then on."""
         return [[host, asdict(share)] for host, share in sorted(self._shares.items())]
 
-    def restore(self, state: list[Any], *, now: float) -> None:
-        """The shares that `state` described."""
+    def rests(self) -> list[Any]:
+        """Until when hosts rest, for `restore` on the same clock."""
+        return self._trials.state()
+
+    def restore(self, state: list[Any], *, now: float, rests: list[Any] | None = None) -> None:
+        """The shares that `state` described; hosts rest from now on, or as `rests` told."""
         self._shares = {host: _Share(**share) for host, share in state}
         self._trials = Trials()
+        if rests is not None:
+            self._trials.restore(rests)
         for host, share in self._shares.items():
-            if not share.factor:
+            if not share.factor and not self._trials.resting(host):
                 self._trials.rest(host, now=now, cost=1.0)

@@ -7,7 +7,8 @@ all looks together take a bounded share of the time, however slow the host is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 FIRST, MOST = 2.0, 8.0  # times as long as the last look cost
 
@@ -51,6 +52,14 @@ class Trials:
         """Whether the host is to get no work."""
         rest = self._rests.get(host)
         return rest is not None and not rest.looking
+
+    def state(self) -> list[Any]:
+        """As JSON-able data; `restore` is the way back, on the same clock."""
+        return [[host, asdict(rest)] for host, rest in sorted(self._rests.items())]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on as `state` tells."""
+        self._rests = {host: _Rest(**rest) for host, rest in state}
 
     def forget(self, host: int) -> None:
         """The host has recovered, or is gone."""

@@ -18,7 +18,7 @@ from windjoin.epochs.deciding import Report
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.routing import EARLIEST, Owners, Routes, Units
-from windjoin.epochs.weighing import shared_out, shares_of, turn_of
+from windjoin.epochs.weighing import remembered, shared_out, shares_of, turn_of
 
 NEW = 0.2  # how much of what is remembered of rates an epoch replaces
 BUSY = 0.5  # slots that are idle for longer lose nothing by the length of segments
@@ -47,7 +47,7 @@ def follow_atr(
         routes = Routes(units, Owners(((EARLIEST, turn_of(shares, loads.slots)),)))
     elif moved:
         routes = shared_out(parent, report, routes, shares, loads.slots)
-    return routes, {"shares": shares.state(), "rows": rows, "length": climber}
+    return routes, remembered(shares, rows=rows, length=climber)
 
 
 def _rates(before: Sequence[float] | None, report: Report, streams: int) -> list[float]:

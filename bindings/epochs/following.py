@@ -19,7 +19,7 @@ from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.owning import owners_of
 from windjoin.epochs.routing import GROUPS, Routes
-from windjoin.epochs.weighing import shared_out, shares_of
+from windjoin.epochs.weighing import remembered, shared_out, shares_of
 
 BY_TIME = Weights(cpu=1.0, memory=0.0, network=0.0)  # a slot is as loaded as it is busy
 
@@ -39,7 +39,7 @@ def follow(
     shares = shares_of(parent.state, slots, now)
     if shares.follow(busy, now=now):
         routes = shared_out(parent, report, routes, shares, slots)
-    return routes, shares.state()
+    return routes, remembered(shares)
 
 
 def _groups(
@@ -56,4 +56,4 @@ def _groups(
     router.advance(parent.epoch)
     if router.owner != before:
         routes = Routes(routes.units, owners_of(router.owner))
-    return routes, router.shares.state()
+    return routes, remembered(router.shares)

@@ -36,20 +36,24 @@ def turn_of(shares: Shares, slots: int) -> tuple[int, ...]:
 def shares_of(state: Any, slots: int, now: float) -> Shares:
     """As they were, for the slots that there are now.
 
-    state: what was remembered, perhaps by a run with another strategy, which is a dictionary
+    state: what was remembered, perhaps by a run with another strategy
 
-    >>> shares_of({"shares": shares_of(None, 2, 0.0).state(), "rows": [1.0]}, 2, 0.0).weight(1)
+    >>> shares_of(remembered(shares_of(None, 2, 0.0), rows=[1.0]), 3, 0.0).weight(2)
     1.0
     """
     shares = Shares(dict.fromkeys(range(slots), 1.0))
     if isinstance(state, dict):
-        state = state.get("shares")
-    if state is not None:
-        kept = [one for one in state if one[0] < slots]
+        kept = [one for one in state["shares"] if one[0] < slots]
+        rests = [one for one in state.get("rests", ()) if one[0] < slots]
         known = {one[0] for one in kept}
         fresh = [one for one in shares.state() if one[0] not in known]
-        shares.restore(sorted([*kept, *fresh], key=lambda one: one[0]), now=now)
+        shares.restore(sorted([*kept, *fresh], key=lambda one: one[0]), now=now, rests=rests)
     return shares
+
+
+def remembered(shares: Shares, **more: Any) -> dict[str, Any]:
+    """What manifests keep of weights, and of whatever else a strategy follows."""
+    return {"shares": shares.state(), "rests": shares.rests(), **more}
 
 
 def in_turns(weights: list[float]) -> tuple[int, ...]:

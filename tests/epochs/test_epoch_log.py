@@ -160,6 +160,23 @@ def test_sessions_take_no_more_than_they_may(tmp_path: Path) -> None:
     assert not any(made.workers)
 
 
+@pytest.mark.parametrize("strategy", ["groups", "atr", "ctr"])
+def test_a_window_that_does_not_fit_is_joined_in_parts(tmp_path: Path, strategy: str) -> None:
+    query, chance = keyed(1_000), np.random.default_rng(7)
+    given = [
+        {name: rows(*((50 * e + t, int(chance.integers(9))) for t in range(50))) for name in "ab"}
+        for e in range(8)
+    ]
+    found: dict[Any, list[Any]] = {}
+    for memory in (None, "1GB", "2kB"):
+        made = cluster(query, tmp_path / str(memory), strategy=strategy, memory=memory)
+        found[memory] = [pairs(made.epoch(epoch, rows)) for epoch, rows in enumerate(given)]
+        if strategy != "ctr":  # where rows are not stored in sessions
+            assert (made.hows["in parts"] >= 12) == (memory == "2kB")
+    assert sum(map(len, found[None])) > 1_000
+    assert found[None] == found["1GB"] == found["2kB"]
+
+
 def test_rows_of_one_table_are_told_apart(tmp_path: Path) -> None:
     a, b = (wj.stream(name, time="t", window=50) for name in "ab")
     query = wj.join(
@@ -323,6 +340,8 @@ def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ({"slots": 2, "segment": 0}, "segment=0 is shorter than a tick"),
         ({"slots": 2, "strategy": "groups", "segment": 5}, "sends rows by their keys, not by time"),
         ({"slots": 2, "lateness": "2s"}, "lateness='2s'"),
+        ({"slots": 2, "memory": "much"}, "memory='much': give bytes"),
+        ({"slots": 2, "memory": 9, "shed": wj.Shedding(budget=0.8)}, "memory=9 and shed=: what is"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: Any, told: str) -> None:
@@ -373,6 +392,28 @@ def test_owners_follow_what_slots_are_measured_to_do(tmp_path: Path, build: Any)
     best = 4 / 9  # what is left to a slot when all are done at once
     assert slowest[5] <= 1.5 * best
     assert slowest[-1] <= 1.4 * best
+
+
+@pytest.mark.parametrize("build", [keyed, banded])
+def test_a_slot_that_was_given_nothing_is_looked_at_again(tmp_path: Path, build: Any) -> None:
+    """A slot that stands still for a while has no work then, and its share some time after."""
+    made = cluster(build(), tmp_path, slots=3, **({} if build is keyed else {"segment": 4}))
+    shares = []
+    for epoch in range(50):
+        made.clock = float(epoch)
+        made.epoch(epoch, {name: rows((400 * epoch, 1)) for name in "ab"}, router=follow)
+        manifest = decide(made.job, epoch, made.run)
+        units = np.arange(GROUPS) if build is keyed else 10**6 + np.arange(GROUPS)
+        share = np.bincount(manifest.own.owners.of(units), minlength=3) / GROUPS
+        shares.append(share[0])
+        for slot in range(3):
+            path = Path(made.job.log.path(manifest.folder, f"{slot}-0.load"))
+            slower = 200 if slot == 0 and 2 <= epoch < 12 else 1
+            path.write_text(
+                json.dumps(json.loads(path.read_text()) | {"seconds": share[slot] * slower})
+            )
+    assert min(shares[2:12]) == 0
+    assert shares[-1] > 0.2
 
 
 def test_the_stream_that_is_cheapest_to_align_with_becomes_master(tmp_path: Path) -> None:
