@@ -153,7 +153,7 @@ def test_the_short_way_of_one_item_differs_in_nothing(monkeypatch: pytest.Monkey
 
 SCRIPT = """
 import numpy as np, zlib
-from tests import test_item_lists as t
+from tests.pyx import test_item_lists as t
 import windjoin as wj
 random = np.random.default_rng(8)
 a, b = (t.one_item_each(random, 0, 2500, 200) for _ in range(2))

@@ -57,7 +57,7 @@ def test_high_thresholds_equal_a_matrix_product(size: int) -> None:
 
 SCRIPT = """
 import numpy as np, zlib
-from tests import test_set_indexes as t
+from tests.pyx import test_set_indexes as t
 from tests.similarity_paths import batch, streams
 import windjoin as wj
 random = np.random.default_rng(8)

@@ -254,7 +254,7 @@ def test_of_a_slice_only_its_own_rows_are_read(column: Any) -> None:
 
 SCRIPT = """
 import numpy as np, zlib
-from tests import test_images as images, test_similarity_indexes as t
+from tests.pyx import test_images as images, test_similarity_indexes as t
 import windjoin as wj
 random = np.random.default_rng(3)
 s, u = t.streams(t.WINDOWS)
