@@ -1,13 +1,10 @@
-"""The examples in docstrings, in the README and in the documentation run and say what they say."""
+"""Examples in docstrings, in the README and on all other pages run and say what they say."""
 
 from __future__ import annotations
 
-import contextlib
 import doctest
 import inspect
-import io
 import pkgutil
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +13,8 @@ import pytest
 import windjoin
 import windjoin.arrow
 import windjoin.testing
+
+from tests.project.pages import pages, run_page
 
 ROOT = Path(__file__).parents[2]
 OPTIONAL = ("windjoin.spark",)  # tested where Spark is
@@ -76,17 +75,9 @@ def test_compiled_methods_say_what_their_examples_say() -> None:
     assert runner.run(example).failed == 0
 
 
-# pages whose examples are whole programs with what they print
-PROGRAMS = ("README.md", "docs/asof.md", "docs/inputs.md")
+ON_SPARK = ("docs/spark.md", "docs/spark_streaming.md")  # tests/spark runs them
 
 
-@pytest.mark.parametrize("page", PROGRAMS)
-def test_a_page_says_what_its_examples_print(page: str) -> None:
-    blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["python", "text"] * (len(blocks) // 2)
-    namespace: dict[str, object] = {}
-    for (_, program), (_, expected) in zip(blocks[::2], blocks[1::2], strict=True):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(program, namespace)
-        assert printed.getvalue() == expected
+@pytest.mark.parametrize("page", sorted({*pages()} - {*ON_SPARK}))
+def test_programs_of_a_page_run_and_print_what_it_says(page: str, tmp_path: Path) -> None:
+    assert run_page(page, tmp_path, {}) == []
