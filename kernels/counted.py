@@ -83,7 +83,10 @@ class CountedJoin(FinalJoin):
         return [np.concatenate(column) for column in zip(*found, strict=True)]
 
     def _usable(self, stream: int, numbers: I64) -> I64:
-        usable: I64 = numbers[self.windows[stream].times(numbers) != LONG_AGO]
+        """Those that can be part of a result; others only count, and go while they wait."""
+        window = self.windows[stream]
+        here = numbers[numbers >= window.head]
+        usable: I64 = here[window.times(here) != LONG_AGO]
         return usable
 
     def _held(self, stream: int, before: int) -> I64:

@@ -265,3 +265,18 @@ def test_query_files_and_other_refusals(tmp_path: Any) -> None:
     with timed.open({"b": schema, "c": schema}) as s:  # noqa: SIM117
         with pytest.raises(wj.SessionError, match="set_window is for inner joins without nearest="):
             s.set_window("b", wj.rows(3))
+
+
+@pytest.mark.parametrize("rows", [256, 512])  # the room of its window is taken by a later row
+def test_a_row_with_a_null_counts_and_is_in_no_result(rows: int) -> None:
+    a, b = (wj.stream(name, time="ts", window=wj.rows(1000)) for name in "ab")
+    q = wj.join(a, b, on=a["k"] == b["k"])
+    found = []
+    with q.open(rows_only=True, lateness=5000) as s:
+        s.push("a", {"ts": [0], "k": [7]})
+        s.push("b", {"ts": [0], "k": pa.array([None], pa.int64())})
+        for first in range(0, rows, 8):
+            time = np.arange(first, first + 8)
+            s.push("b", {"ts": time, "k": np.full(8, 7)})
+        found = s.close()["b"].tolist()
+    assert sorted(found) == list(range(1, rows + 1))
