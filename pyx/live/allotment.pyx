@@ -10,6 +10,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from windjoin.pyx.base.index cimport out_of_memory
+
 cdef enum:
     MOST_HOPS = 16
     RUN = 8  # basic windows that are put in order one by one
@@ -542,7 +544,7 @@ def totals(list directions):
     cdef Plan *plan = <Plan *>calloc(1, sizeof(Plan))
     cdef list found = []
     if plan == NULL:
-        raise MemoryError
+        out_of_memory(b"allotments", 1)
     try:
         for direction in directions:
             plan.hop[0].arrived = NULL
@@ -570,7 +572,7 @@ def allot_together(list directions, double work, bint partial):
     cdef int64_t windows
     cdef double level
     if plans == NULL:
-        raise MemoryError
+        out_of_memory(b"allotments", n)
     try:
         for d in range(n):
             _read(&plans[d], directions[d])
@@ -580,7 +582,7 @@ def allot_together(list directions, double work, bint partial):
         room = <double *>calloc(ARRAYS * (windows + MOST_HOPS * n), sizeof(double))
         places = <int32_t *>calloc(2 * windows + 1, sizeof(int32_t))
         if room == NULL or places == NULL:
-            raise MemoryError
+            out_of_memory(b"basic windows", windows)
         _set_up(plans, n, room, places)
         with nogil:
             for d in range(n):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
+from windjoin.arrow import joiner
 from windjoin.pyx.base.output import release
 
 from tests import functions
@@ -98,18 +103,25 @@ class Kind:
         *,
         streams: str = "ab",
         share: float = 1,
-        window: int = WINDOW,
+        window: int | wj.RowWindow = WINDOW,
+        score: Conditions | None = None,
+        apart: str = "",
         **options: Any,
     ) -> None:
-        self.columns, self.names, self.share = columns, streams, share
-        self.on_hosts = "nearest" not in options
+        self.columns, self.share, self.streams = columns, share, streams
+        self.on_hosts = "nearest" not in options and isinstance(window, int)
         made = [wj.stream(name, time="t", window=window) for name in streams]
-        selected = [stream["n"] for stream in made]
+        if apart:
+            options[apart] = made[-1:]
+        self.names = streams[:1] if options.get("how") == "anti" else streams
+        self.names = self.names[:-1] if apart else self.names
+        selected = [stream["n"] for stream in made if stream.name in self.names]
+        selected += [score(made).alias("score")] if score else []
         self.query = wj.join(*made, on=on(made), select=selected, **options)
 
     def tables(self, rows: int) -> Tables:
         """The rows it is tried with."""
-        return rows_of(self.columns, self.names, int(rows * self.share))
+        return rows_of(self.columns, self.streams, int(rows * self.share))
 
 
 def _measure(name: str, column: str, passes: Callable[[Any], Any]) -> Kind:
@@ -120,6 +132,24 @@ def _measure(name: str, column: str, passes: Callable[[Any], Any]) -> Kind:
 KINDS: dict[str, Callable[[], Kind]] = {
     "equality": lambda: Kind("k", lambda s: s[0]["k"] == s[1]["k"]),
     "left": lambda: Kind("k x", lambda s: s[0]["k"] == s[1]["k"], how="left"),
+    "anti": lambda: Kind("k", lambda s: s[0]["k"] == s[1]["k"], how="anti"),
+    "missing": lambda: Kind(
+        "k",
+        lambda s: [s[0]["k"] == s[1]["k"], s[1]["k"] == s[2]["k"]],
+        streams="abc",
+        share=0.5,
+        apart="missing",
+    ),
+    "rows": lambda: Kind("k", lambda s: s[0]["k"] == s[1]["k"], window=wj.rows(300)),
+    "as-of": lambda: Kind(
+        "k", lambda s: s[0]["k"] == s[1]["k"], nearest=1, direction="backward", how="left"
+    ),
+    "as-of, filtered": lambda: Kind(
+        "k x",
+        lambda s: [s[0]["k"] == s[1]["k"], s[0]["x"] < s[1]["x"]],
+        nearest=2,
+        direction="nearest",
+    ),
     "texts": lambda: Kind("s", lambda s: s[0]["s"] == s[1]["s"]),
     "composite key": lambda: Kind(
         "k j r", lambda s: [s[0][c] == s[1][c] for c in "kjr"], window=900
@@ -155,6 +185,12 @@ KINDS: dict[str, Callable[[], Kind]] = {
         ],
         streams="abc",
         share=0.4,
+    ),
+    "scores": lambda: Kind(
+        "i k",
+        lambda s: s[0]["k"] == s[1]["k"],
+        score=lambda s: wj.jaccard(s[0]["i"], s[1]["i"]),
+        share=0.6,
     ),
     "weighted sets": lambda: Kind(
         "few", lambda s: wj.inner_product(s[0]["few"], s[1]["few"]) >= 14
@@ -301,6 +337,80 @@ class PushWithinMemory(Push):
     options = {"memory": "1GB"}  # noqa: RUF012
 
 
+class PushShedding(Push):
+    """Less may be looked at than there is."""
+
+    options = {  # noqa: RUF012
+        "shed": wj.Shedding(comparisons_per_s=1, clock="event", adapt_every="100s", seed=3)
+    }
+
+    def run(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", wj.SheddingWarning)
+            super().run()
+
+
+class PushTogether(Push):
+    """Rows of all streams in one call."""
+
+    def go_on(self) -> None:
+        streams = len(self.tables)
+        while self.left:
+            self.take(self.session.push_many(dict(self.left[:streams])))
+            del self.left[:streams]
+        self.take(self.session.close())
+        self.found.sort()
+
+
+class PushSaved(Push):
+    """Saved now and then, and restored."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(kind)
+        self.folder = tempfile.mkdtemp(prefix="windjoin-faults-")
+        self.saved = False
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def go_on(self) -> None:
+        while self.left:
+            self.take(self.session.push(*self.left[0]))
+            del self.left[0]
+            if len(self.left) in (3, 4):
+                self.session.save(self.folder)
+                self.session.abandon()
+                self.session, self.saved = None, True
+                self.session = wj.restore(self.kind.query, self.folder)
+        self.take(self.session.close())
+        self.found.sort()
+
+    def goes_on(self) -> bool:
+        if self.session is None and self.saved:
+            self.session = wj.restore(self.kind.query, self.folder)
+        return super().goes_on()
+
+    def let_go(self) -> None:
+        self.saved = False
+        super().let_go()
+
+
+class Joiner(Way):
+    """Rows of all streams in one table, for the functions of record batches."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(kind)
+        schemas = {name: table.schema for name, table in self.tables.items()}
+        self.join = joiner(kind.query, stream_column="s", schemas=schemas)
+        self.schema = kind.query.bind(schemas).schema
+
+    def run(self) -> None:
+        named = [
+            table.append_column("s", pa.array([name] * len(table), pa.string()))
+            for name, table in self.tables.items()
+        ]
+        found = self.join(iter(pa.concat_tables(named).to_batches()))
+        self.found = _of_table(self.kind, pa.Table.from_batches(found, self.schema))
+
+
 class PushRowsOnly(Push):
     rows_only = True
 
@@ -323,13 +433,24 @@ class PushToHosts(Push):
     options = {"hosts": 2}  # noqa: RUF012
 
 
-BOUNDED = ("equality", "texts", "sets")  # kinds that are also pushed within memory
+# kinds that are run in these ways as well, as others would take the same steps
+SOME = {
+    "push within memory": ("equality", "texts", "sets"),
+    "push shedding": ("equality", "band", "two bands", "three streams", "sets", "l2"),
+    "push together": ("equality", "left", "three streams", "rows", "as-of"),
+    "push saved": ("equality", "left", "texts", "sets", "rows", "as-of", "nearest"),
+    "joiner": ("equality", "left", "texts", "three streams", "nearest"),
+}
 WAYS: dict[str, type[Way]] = {
     "run": Run,
     "run on two threads": RunOnTwoThreads,
     "indices": Indices,
     "push": Push,
     "push within memory": PushWithinMemory,
+    "push shedding": PushShedding,
+    "push together": PushTogether,
+    "push saved": PushSaved,
+    "joiner": Joiner,
     "push rows_only": PushRowsOnly,
     "push arrays": PushArrays,
     "run on hosts": RunOnHosts,
@@ -343,8 +464,11 @@ def ways_of(name: str) -> dict[str, type[Way]]:
     ways = dict(WAYS)
     if not kind.on_hosts:
         del ways["run on hosts"], ways["push to hosts"]
-    if name not in BOUNDED:
-        del ways["push within memory"]
+    for way, kinds in SOME.items():
+        if name not in kinds:
+            del ways[way]
+    if name == "missing":  # combinations of several streams are none of a host
+        del ways["push to hosts"], ways["run on hosts"]
     if set(kind.columns.split()) - {"k", "j", "x", "y", "v", "d", "u", "one"}:
         del ways["push arrays"]
     return ways
