@@ -7,11 +7,10 @@ latest row: as soon as all streams have come past the end of that epoch.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from windjoin.binding import BoundQuery
@@ -46,25 +45,40 @@ from windjoin.watermarks import length_ticks
 OperatorMaker = Callable[[int, JoinSpec, Sequence[Window], Statistics, threading.Event], HostJoin]
 
 
-@contextmanager
-def told_where() -> Iterator[None]:
-    """What a router refuses, or what fails on a host, as an error of this package."""
-    try:
-        yield
-    except RoutingError as error:
-        raise ClusterError(str(error)) from error
-    except HostError as error:
-        cause = error.__cause__
-        if isinstance(cause, (CompileError, FunctionRaised)):
-            own = own_error(cause)
-            raise own from own.__cause__
-        if isinstance(cause, MemoryError):
-            raise MemoryError(f"{str(cause) or 'no memory'} (on {error})") from cause
-        if isinstance(cause, WindjoinError):
-            raise type(cause)(f"{cause} (on {error})") from cause
-        if isinstance(cause, Exception):
-            raise ClusterError(f"{type(cause).__name__}: {cause} (on {error})") from cause
-        raise KeyboardInterrupt("the join was stopped") from error
+class ToldWhere:
+    """What a router refuses, or what fails on a host, as an error of this package.
+
+    A class, as every push enters it.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, RoutingError):
+            raise ClusterError(str(error)) from error
+        if isinstance(error, HostError):
+            _raise_cause(error)
+
+
+def _raise_cause(error: HostError) -> NoReturn:
+    """What failed on a host, with the place where it did."""
+    cause = error.__cause__
+    if isinstance(cause, (CompileError, FunctionRaised)):
+        own = own_error(cause)
+        raise own from own.__cause__
+    if isinstance(cause, MemoryError):
+        raise MemoryError(f"{str(cause) or 'no memory'} (on {error})") from cause
+    if isinstance(cause, WindjoinError):
+        raise type(cause)(f"{cause} (on {error})") from cause
+    if isinstance(cause, Exception):
+        raise ClusterError(f"{type(cause).__name__}: {cause} (on {error})") from cause
+    raise KeyboardInterrupt("the join was stopped") from error
+
+
+TOLD_WHERE = ToldWhere()
 
 
 class KeyGroups(Protocol):
@@ -98,7 +112,7 @@ class ClusterJoin(Intake):
         if spec.kept is not None:
             self.outer = Outer(spec.kept, self.windows)
         self._stores = self.new_stores()
-        with told_where():
+        with TOLD_WHERE:
             self.routing = routing(spec, self.statistics, hosts, span)
             windows, raised = self.windows, threading.Event()
             self.plan = plan = Plan(spec, self.statistics)
@@ -131,7 +145,7 @@ class ClusterJoin(Intake):
             return self.key_groups.groups_of(stream, rows)
         key = self.routing.key
         assert key is not None, "rows without a common key have no groups"
-        codes = self.windows[stream].stored(rows).codes[key[stream]]
+        codes = self.windows[stream].stored_codes(key[stream], rows)
         return codes.astype(np.int64) % self.routing.group_count
 
     # -- rows in, results out ------------------------------------------------------------------
@@ -175,7 +189,7 @@ class ClusterJoin(Intake):
             there = kept[found] == asked
             return there, found[there] + (tails[stream] - len(kept))
 
-        with told_where():
+        with TOLD_WHERE:
             self.cluster.renumber(numbers)
         for stream, (window, kept) in enumerate(zip(self.windows, rows, strict=True)):
             self.cluster.latencies.renumber(stream, partial(at, stream))
@@ -184,7 +198,7 @@ class ClusterJoin(Intake):
 
     def relocate(self, source: int, target: int, nbytes: float, sizes: F64, results: F64) -> None:
         """Let groups of together so many bytes change hosts, the most productive first."""
-        with told_where():
+        with TOLD_WHERE:
             self.cluster.relocate(source, target, nbytes, sizes, results)
 
     def _not_given(self, found: list[I64]) -> list[I64]:
@@ -208,16 +222,20 @@ class ClusterJoin(Intake):
         if self.outer is not None:
             self.outer.admit(stream, rows, late_split.late, usable)
         self._add(stream, rows, usable, late_split.ordered)
+        border = self.cluster.clock.now
         found = self.catch_up()
+        if self.outer is None and self.cluster.clock.now == border:  # no epoch has ended
+            self._maintain_sometimes(len(rows))
+            return found
         self._maintain_sometimes(len(rows) + self._expire() // 2)
         if self.outer is None:
-            with told_where():
+            with TOLD_WHERE:
                 self.reviser.look(self)
         return found
 
     def resize(self, stream: int, window: int) -> None:
         """A window gets another length; what hosts hold is dealt out anew."""
-        with told_where():
+        with TOLD_WHERE:
             self.reviser.resize(self, stream, window)
 
     def _add(
@@ -232,7 +250,8 @@ class ClusterJoin(Intake):
         codes, varlen_rows = self.encode(stream, rows, usable)
         if self.key_groups is not None:
             self.key_groups.look_anew()
-        numbers = np.arange(window.tail, window.tail + len(rows))
+        first = window.tail
+        numbers = np.arange(first, first + len(rows))
         time = rows.time if usable is None else np.where(usable, rows.time, LONG_AGO)
         columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
         store = self._stores[stream]
@@ -243,7 +262,7 @@ class ClusterJoin(Intake):
         if not ordered:
             order = time_order(np.ascontiguousarray(time))
             time, numbers = time[order], numbers[order]
-        self.cluster.add(stream, time, numbers)
+        self.cluster.add(stream, time, numbers, first)
 
     def advance(self, stream: int, time: int) -> None:
         """Nothing of a stream before ``time`` will come any more."""
@@ -268,8 +287,8 @@ class ClusterJoin(Intake):
         return found
 
     def _counted(self, watermark: int) -> list[Any]:
-        with told_where():
-            again = self.cluster.earliest < self._given_before
+        with TOLD_WHERE:
+            again = self._given_before != LONG_AGO and self.cluster.earliest < self._given_before
             found = self.cluster.run(watermark)
         if again:
             found = self._not_given(found)
@@ -300,13 +319,13 @@ class ClusterJoin(Intake):
         """A host joins; ``speed`` against that of the first ones.  Its number."""
         there = {host.number for host in self.routing.router.book.hosts}
         number = min(set(range(len(there) + 1)) - there)
-        with told_where():
+        with TOLD_WHERE:
             self.cluster.add_host(Host(number, cpu=speed))
         return number
 
     def remove_host(self, number: int, *, lost: bool) -> None:
         """A host leaves, planned or lost with all it holds."""
-        with told_where():
+        with TOLD_WHERE:
             self.cluster.remove_host(number, lost=lost)
 
     # -- forgetting ----------------------------------------------------------------------------

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from windjoin.errors import QueryError
 from windjoin.kernels.compiling import CompileError
 from windjoin.kernels.raised import FunctionRaised
@@ -27,11 +24,21 @@ def own_error(error: BaseException) -> BaseException:
     return error
 
 
-@contextmanager
-def as_own_errors() -> Iterator[None]:
-    """Let what kernels raise be what users know."""
-    try:
-        yield
-    except (CompileError, FunctionRaised) as error:
-        own = own_error(error)
-        raise own from own.__cause__
+class AsOwnErrors:
+    """Let what kernels raise be what users know.
+
+    A class, as every push enters it.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (CompileError, FunctionRaised)):
+            own = own_error(error)
+            raise own from own.__cause__
+
+
+AS_OWN_ERRORS = AsOwnErrors()

@@ -12,7 +12,7 @@ import pyarrow as pa
 from windjoin.binding import BoundQuery, Prepared
 from windjoin.clustered import asked_hosts, join_on_hosts
 from windjoin.errors import QueryError
-from windjoin.kernel_errors import as_own_errors
+from windjoin.kernel_errors import AS_OWN_ERRORS
 from windjoin.kernels import batch
 from windjoin.kernels.outer import Left, Lonely
 from windjoin.kernels.scores import Scores
@@ -162,7 +162,7 @@ def _join(
     cluster = None
     kept = bound.spec.kept
     lonely = None if kept is None else Lonely(kept, together=not (scored or options.ordered))
-    with as_own_errors(), progress_bar(options.progress, "joining", "rows") as report:
+    with AS_OWN_ERRORS, progress_bar(options.progress, "joining", "rows") as report:
         if hosts is None:
             rows, found, scores = batch.join_rows(
                 spec, streams, threads=threads, progress=report, before=before, lonely=lonely

@@ -23,7 +23,7 @@ from windjoin.given import FilePath, Length, SessionMetrics, Tables, Time
 from windjoin.held import NOTHING, Held
 from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
-from windjoin.kernel_errors import as_own_errors, own_error
+from windjoin.kernel_errors import AS_OWN_ERRORS, own_error
 from windjoin.kernels.asof_live import AsofJoin
 from windjoin.kernels.counted import CountedJoin
 from windjoin.kernels.intake import Intake, LateSplit, Silencing
@@ -200,7 +200,7 @@ class Session(SessionBase):
         def join_of(bound: BoundQuery, spec: JoinSpec, silence: Any = None) -> Intake:
             return self._join(bound, spec, lateness, silence)
 
-        with as_own_errors():
+        with AS_OWN_ERRORS:
             if self.query.sides.combined(len(self.query.streams)):
                 self._parts = Parts(bound, self._fetch_live)
                 live: Intake = self._parts.join(lateness, silence, join_of)
@@ -583,7 +583,7 @@ class Session(SessionBase):
         results = self._nothing()
         if flush:
             assert self._live is not None
-            with as_own_errors():
+            with AS_OWN_ERRORS:
                 last = self._results(self._numbered(self._live.flush()))
                 if self._memory is not None:
                     self._owed += map(self._results, self._memory.clean_up())
@@ -682,7 +682,7 @@ class Session(SessionBase):
             return
         ticks = INT64_MAX if time is END else self._bound.promise(number, time)
         self._session_lock.begin()
-        with as_own_errors():
+        with AS_OWN_ERRORS:
             self._live.advance(number, ticks)
             found = self._numbered(self._live.catch_up())
             if len(found[0]) or (self._live.outer is not None and self._live.outer.any_left):
@@ -711,7 +711,7 @@ class Session(SessionBase):
             return self._push_within(self._memory, [(number, table)], told)
         stream_input = self._stream_inputs.get(self.query.names[number])
         if stream_input is not None:
-            with as_own_errors():
+            with AS_OWN_ERRORS:
                 found = stream_input.through(table, 0, told)
             if found is not None:
                 return self._with_owed(found)
@@ -719,7 +719,7 @@ class Session(SessionBase):
         self._session_lock.begin()
         if self._memory is not None:
             self._memory.came(table.num_rows)
-        with as_own_errors():
+        with AS_OWN_ERRORS:
             self._payloads[number].append(table)
             found = self._live.push(number, batch.prepared.rows, batch.late_split)
             self._reject(batch)
@@ -743,7 +743,7 @@ class Session(SessionBase):
         batches = [self._ready(number, table, told) for number, table in given]
         newest = [live.clocks[batch.stream].newest for batch in batches]
         self._session_lock.begin()
-        with as_own_errors():
+        with AS_OWN_ERRORS:
             for batch in batches:
                 self._payloads[batch.stream].append(batch.table)
             alone = isinstance(live, LiveJoin)  # hosts join what has come to the end of a segment
@@ -769,7 +769,7 @@ class Session(SessionBase):
         batches = [self._ready(number, table, told) for number, table in given]
         newest = [live.clocks[batch.stream].newest for batch in batches]
         self._session_lock.begin()
-        with as_own_errors():
+        with AS_OWN_ERRORS:
             for batch in batches:
                 self._payloads[batch.stream].append(batch.table)
             alone = isinstance(live, LiveJoin)
@@ -931,7 +931,7 @@ class Session(SessionBase):
             self._resizing = Resizing(live)
         self._resizing.check(self.query.names[number], number, at, when)
         self._session_lock.begin()
-        with as_own_errors():
+        with AS_OWN_ERRORS:
             self._resizing.add(number, when, ticks)
 
     @contextmanager

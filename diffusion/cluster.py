@@ -18,6 +18,7 @@ from typing import cast
 import numpy as np
 from windjoin.diffusion.arrays import I64
 from windjoin.diffusion.balance import F64
+from windjoin.diffusion.caller import Caller
 from windjoin.diffusion.errors import HostError, RoutingError
 from windjoin.diffusion.feedback import feed_back
 from windjoin.diffusion.fusion import Fused, Fusion
@@ -104,10 +105,13 @@ class Cluster:
         self.streams = len(router.windows)
         numbers = [host.number for host in router.book.hosts]
         self.workers: dict[int, Worker] = {}
+        self._caller = Caller(self.workers)
         self.fusion = Fusion(numbers, ordered=ordered)
         self.epochs = 0
         self.pending = [Pending() for _ in range(self.streams)]
         self.log = [HostWindow() for _ in range(self.streams)]  # for hosts that are lost
+        self._nothing = [np.empty(0, np.int64) for _ in self.pending]  # rows of no result
+        self._cut: list[tuple[I64, dict[Part, Stretch]]] = [(n, {}) for n in self._nothing]
         self._flying: deque[Ticket] = deque()
         self._passing = Passing()  # a ring's moves, while epochs are in flight
         self._fetched: list[list[I64]] = []
@@ -125,6 +129,8 @@ class Cluster:
         self._come, self._worked, self._at_work_since = 0, 0.0, 0.0  # since the last throughput
         self.relocation: Relocation | None = None  # under way
         self.relocated = Relocated()
+        # by this clock at this border, no epoch ends before that time of all streams
+        self._no_epoch: tuple[RouterClock, int, int] = clock, 0, LONG_AGO
         self._crew = Crew()  # its threads end with it
         for number in numbers:
             self._add_worker(number)
@@ -174,10 +180,10 @@ class Cluster:
         """No row before this event time is needed to route or complete what is still to come."""
         return self.clock.real_now if self.clock.begun else LONG_AGO
 
-    def add(self, stream: int, times: I64, rows: I64) -> None:
-        """Rows that arrived, in order of time."""
+    def add(self, stream: int, times: I64, rows: I64, first: int) -> None:
+        """Rows that arrived, in order of time; ``first``: none of their numbers is less."""
         if len(rows):
-            self.latencies.pushed(stream, int(rows.min()), perf_counter())
+            self.latencies.pushed(stream, first, perf_counter())
         self.pending[stream].add(times, rows)
 
     def run(self, watermark: int) -> list[I64]:
@@ -185,16 +191,33 @@ class Cluster:
 
         Per stream the row numbers of the members of every result.
         """
+        clock, now, until = self._no_epoch
+        if watermark < until and clock is self.clock and now == clock.now and not self.relocation:
+            return self._results()
         self._at_work_since = perf_counter()
-        while self._next_epoch(watermark):
-            pass
-        self.drain()
+        try:
+            if watermark != FOREVER and self.relocation is None:
+                self._caller.begin()
+            self._run_epochs(watermark)
+        finally:
+            self._caller.leave()
         self._worked += perf_counter() - self._at_work_since
         if watermark == FOREVER:
             self._take_results(self.fusion.close())
         found = self._results()
         self.latencies.left(found, perf_counter())
         return found
+
+    def _run_epochs(self, watermark: int) -> None:
+        now, routed, busy = self.clock.now, sum(self._routed), self._busy()
+        while self._next_epoch(watermark):
+            pass
+        if self.clock.now != now or self.relocation is not None:  # else hosts have nothing to do
+            self.drain()
+            self._caller.learn(sum(self._routed) - routed, self._busy() - busy)
+
+    def _busy(self) -> float:
+        return sum(worker.tally.busy for worker in self.workers.values())
 
     def close(self) -> None:
         """End all threads, whatever they are doing."""
@@ -215,7 +238,9 @@ class Cluster:
             return False
         self.router.expire(border)
         stop = self.router.stop(border)
-        if self.clock.real_stop(stop) > watermark != FOREVER:
+        end = self.clock.real_stop(stop)
+        if end > watermark != FOREVER:
+            self._no_epoch = self.clock, border, min(end, self.clock.quiet_from)
             return False
         self._epoch(border, stop)
         self.clock.advance(stop)
@@ -229,6 +254,7 @@ class Cluster:
         if self.relocation is not None:
             self.relocation.proceed()
         taken = [pending.take(ticket.stop) for pending in self.pending]
+        self._caller.take_on(sum(len(rows) for _, rows in taken))
         self._routed = [n + len(rows) for n, (_, rows) in zip(self._routed, taken, strict=True)]
         segments = [
             Segment(k, border, stop, len(rows), len(rows) * self.room.row_bytes)
@@ -263,14 +289,21 @@ class Cluster:
             self.workers[part.host].send(StoreMessage(stream, stretch), ticket)
 
     def _part(self, stream: int, times: I64, rows: I64, part: Part) -> Stretch:
-        """The rows that a part contains, and its borders in event time."""
-        start, stop = self.clock.real(part.start), self.clock.real_stop(part.stop)
-        stretch = Stretch(start, stop, part.marks, times, rows).between(start, stop)
-        return (
-            stretch.where(self.chosen(stream, part.groups)(stretch.rows))
-            if part.groups
-            else stretch
-        )
+        """The rows that a part contains, and its borders in event time.
+
+        Where rows are stored they often start from, too: what was found for these rows is kept.
+        """
+        of_rows, found = self._cut[stream]
+        if of_rows is not rows:
+            found = {}
+            self._cut[stream] = rows, found
+        if part not in found:
+            start, stop = self.clock.real(part.start), self.clock.real_stop(part.stop)
+            stretch = Stretch(start, stop, part.marks, times, rows).between(start, stop)
+            if part.groups:
+                stretch = stretch.where(self.chosen(stream, part.groups)(stretch.rows))
+            found[part] = stretch
+        return found[part]
 
     def chosen(self, stream: int, groups: Sequence[int]) -> Chosen:
         """Which rows are of some partition groups."""
@@ -374,6 +407,7 @@ class Cluster:
         self._take_results(self.fusion.pop())
 
     def wait(self, ticket: Ticket) -> None:
+        self._caller.work()
         ticket.left.wait()
         if ticket.failure is not None:
             error, host, stream = ticket.failure
@@ -389,9 +423,9 @@ class Cluster:
         self._fetched.append([taken(column, at) for column in columns])
 
     def _results(self) -> list[I64]:
+        if not self._fetched:
+            return list(self._nothing)
         parts, self._fetched = self._fetched, []
-        if not parts:
-            return [np.empty(0, np.int64) for _ in range(self.streams)]
         return [joined(column) for column in zip(*parts, strict=True)]
 
     def _expire(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -85,8 +86,8 @@ class Latencies:
     """
 
     def __init__(self, streams: int) -> None:
-        self._first: list[list[int]] = [[] for _ in range(streams)]  # row of each push
-        self._when: list[list[float]] = [[] for _ in range(streams)]
+        self._first = [array("q") for _ in range(streams)]  # row of each push
+        self._when = [array("d") for _ in range(streams)]
         self.counts: NDArray[np.int64] = np.zeros(PER_DECADE * DECADES + 1, np.int64)
 
     def pushed(self, stream: int, row: int, now: float) -> None:
@@ -99,8 +100,7 @@ class Latencies:
 
     def renumber(self, stream: int, numbers: Callable[[I64], I64]) -> None:
         """Rows of a stream have other numbers, in the same order."""
-        first = self._first[stream]
-        self._first[stream] = numbers(np.array(first, np.int64)).tolist()
+        self._first[stream] = array("q", numbers(np.array(self._first[stream])).tolist())
 
     def left(self, rows: Sequence[I64], now: float) -> None:
         """Results, by the rows of their members, left now."""

@@ -52,9 +52,11 @@ def clamped(times: Iterable[int]) -> I64:
 
 def position(times: I64, time: int) -> int:
     """How many of these ordered times lie before ``time``, which need not fit int64."""
-    if time > LAST:
+    if not len(times) or time <= int(times[0]):
+        return 0
+    if time > int(times[-1]):  # as often: searching would let another thread go first
         return len(times)
-    return int(np.searchsorted(times, max(time, LONG_AGO)))
+    return int(np.searchsorted(times, time))
 
 
 @dataclass(slots=True)

@@ -50,6 +50,9 @@ class Pending:
         while self._pieces and self._pieces[0][0] < stop:
             _, _, times, rows = heappop(self._pieces)
             at = position(times, stop)
+            if at == len(times):
+                found.append((times, rows))
+                continue
             found.append((times[:at], rows[:at]))
             self.add(times[at:], rows[at:])
         if not found:
@@ -58,5 +61,7 @@ class Pending:
             return found[0]
         times = joined([piece[0] for piece in found])
         rows = joined([piece[1] for piece in found])
+        if bool((rows[1:] > rows[:-1]).all()) and bool((times[1:] >= times[:-1]).all()):
+            return times, rows
         order = sorting_by([rows, times])
         return taken(times, order), taken(rows, order)

@@ -57,6 +57,11 @@ class RouterClock:
             self._borders.append(self.now)
             self._origins.append(real - (self.now << self.shift))
 
+    @property
+    def quiet_from(self) -> int:
+        """The event time from which on what is quiet may be left out."""
+        return self.real_now + (self.quiet << self.shift)
+
     def real(self, time: int) -> int:
         """The event time at which a tick of the router's clock begins."""
         at = max(bisect_right(self._borders, time) - 1, 0)

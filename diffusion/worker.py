@@ -6,6 +6,7 @@ where rows are stored, where partial results travel and what is void comes with 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -175,6 +176,7 @@ class Worker:
         self._failure: Failure | None = None  # the first: what is held may be half of what it was
         self._began: float | None = None  # to handle the message at hand
         self.ended: tuple[int, ...] = ()  # groups of which no more rows will come
+        self.aside: deque[tuple[Worker, Message, Ticket]] | None = None  # in place of the inbox
 
     def begin(self, crew: Crew) -> None:
         """Start to work, until the crew stops."""
@@ -188,7 +190,10 @@ class Worker:
 
     def put(self, message: Message, ticket: Ticket) -> None:
         """The same for a message that the ticket waits for already."""
-        self._inbox.put((message, ticket, perf_counter()))
+        if self.aside is not None:
+            self.aside.append((self, message, ticket))
+        else:
+            self._inbox.put((message, ticket, perf_counter()))
 
     def renumber(self, numbers: Callable[[int, I64], tuple[Bools, I64]]) -> None:
         """Rows have other numbers, or are gone; nothing is in the inbox, and indexes are made anew.
@@ -221,25 +226,29 @@ class Worker:
     def _work(self, orders: Orders) -> None:
         while (item := self._inbox.get()) is not None and not orders.stopped:
             message, ticket, sent = item
-            began, used = perf_counter(), thread_time()
-            self._began = began
-            self.tally.least_wait = min(began - sent, self.tally.least_wait or began - sent)
-            try:
-                if self._failure is None and ticket.failure is None:
-                    self.handle(message, ticket)
-            except BaseException as error:
-                self._failure = error, self.number, _stream_of(message)
-            finally:
-                if self._failure is not None and isinstance(message, Step):
-                    message.abandon()
-                self._began = None
-                self.tally.cpu += thread_time() - used
-                self.tally.busy += perf_counter() - began
-                ticket.failure = ticket.failure or self._failure
-                ticket.left.finish()
+            waited = perf_counter() - sent
+            self.tally.least_wait = min(waited, self.tally.least_wait or waited)
+            self.do(message, ticket)
+
+    def do(self, message: Message, ticket: Ticket) -> None:
+        """Handle a message, whosever thread this is, and say so to who waits for the ticket."""
+        self._began, used = perf_counter(), thread_time()
+        try:
+            if self._failure is None and ticket.failure is None:
+                self.handle(message, ticket)
+        except BaseException as error:
+            self._failure = error, self.number, _stream_of(message)
+        finally:
+            if self._failure is not None and isinstance(message, Step):
+                message.abandon()
+            began, self._began = self._began, None
+            self.tally.cpu += thread_time() - used
+            self.tally.busy += perf_counter() - began
+            ticket.failure = ticket.failure or self._failure
+            ticket.left.finish()
 
     def handle(self, message: Message, ticket: Ticket) -> None:
-        """Do what a message says; the host's own thread does."""
+        """Do what a message says."""
         match message:
             case Step():
                 message.act(self, ticket)

@@ -18,7 +18,7 @@ from windjoin.arrow.plan import ROW, Limits
 from windjoin.arrow.raising import Results
 from windjoin.arrow.segments import arrow_array
 from windjoin.errors import FunctionError
-from windjoin.kernel_errors import as_own_errors
+from windjoin.kernel_errors import AS_OWN_ERRORS
 from windjoin.kernels.batch import Run, join_rows
 from windjoin.kernels.sorting import Sorted, in_time_order
 from windjoin.kernels.spec import I64, Bools, Rows
@@ -191,7 +191,7 @@ class Block:
             nothing = [np.empty(0, np.int64) for _ in slices]
             return Found(nothing, [], self.fetch, lambda: iter(())), None
         spec = self.joined.spec_with(self._sliced(starts))
-        with as_own_errors():
+        with AS_OWN_ERRORS:
             found, run, scores = join_rows(spec, slices, before=before, partial=True)
         counts.comparisons += run.comparisons
         numbers = [self._rows(n, starts[n], own) for n, own in enumerate(found)]

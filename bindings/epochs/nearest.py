@@ -20,7 +20,7 @@ from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.marks import BEGIN, FOREVER
 from windjoin.epochs.window import Window
-from windjoin.kernel_errors import as_own_errors
+from windjoin.kernel_errors import AS_OWN_ERRORS
 from windjoin.kernels import batch
 from windjoin.kernels.spec import I64, Bools, Rows
 from windjoin.output import table_fetch
@@ -58,7 +58,7 @@ def nearest_pairs(
     )
     kept, final, prepared = _from(job, low, tables, final)
     spec = bound.spec_with(table_fetch(kept))
-    with as_own_errors():
+    with AS_OWN_ERRORS:
         found, run, scores = batch.join_rows(spec, prepared)
     counts.comparisons += run.comparisons
     times = [rows.time[own] for rows, own in zip(prepared, found, strict=True)]
