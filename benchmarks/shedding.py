@@ -21,7 +21,7 @@ import numpy as np
 import windjoin as wj
 from numpy.typing import NDArray
 from windjoin.kernels.shedding.allotment import allot
-from windjoin.kernels.shedding.learned import BasicWindows, Direction, Hop
+from windjoin.kernels.shedding.learned import AgeWindows, Direction, HopYield
 
 from benchmarks.pushes import endless
 
@@ -63,7 +63,7 @@ def step_us(windows: int = 200, streams: int = 3) -> float:
     random = np.random.default_rng(1)
     directions = []
     for _ in range(streams):
-        hops = [Hop(BasicWindows(10, 0, 10 * windows - 1)) for _ in range(streams - 1)]
+        hops = [HopYield(AgeWindows(10, 0, 10 * windows - 1)) for _ in range(streams - 1)]
         for hop in hops:
             hop.proposed += random.random(windows) * 50
             hop.found += random.poisson(0.3, windows)

@@ -24,7 +24,7 @@ from windjoin.output import Fetch, ResultColumns, table_fetch
 from windjoin.query import Query
 from windjoin.row_windows import RowWindow
 from windjoin.stream_rows import Prepared, StreamRows
-from windjoin.times import Clock, TimeColumn, clock_of, time_column, window_ticks
+from windjoin.times import TimeColumn, TimeUnit, clock_of, time_column, window_ticks
 from windjoin.watermarks import promise_ticks
 
 PlainColumns = tuple[list[tuple[str, np.dtype[Any]]], list[tuple[str, np.dtype[Any], int]]]
@@ -47,14 +47,14 @@ class BoundQuery:
     """
 
     def __init__(
-        self, query: Query, schemas: Mapping[str, pa.Schema], clock: Clock | None = None
+        self, query: Query, schemas: Mapping[str, pa.Schema], clock: TimeUnit | None = None
     ) -> None:
         """``clock``: what times count, where other queries share it; else the finest there is."""
         _check_streams(query.names, schemas)
         schemas = {name: gatherable_schema(schema) for name, schema in schemas.items()}
         self.query = query
         self.schemas = schemas
-        self.clock: Clock = clock or clock_of(query.streams, schemas)
+        self.clock: TimeUnit = clock or clock_of(query.streams, schemas)
         lowering = Lowering(query.names, schemas)
         for number, stream in enumerate(query.streams):
             for condition in stream.conditions:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from windjoin import plan_work as work
 from windjoin.fitting import fitted
-from windjoin.plan_work import Held, Work
+from windjoin.plan_work import StateSize, Work
 from windjoin.trials import Trial, trials
 from windjoin.unit_costs import UnitCosts
 
@@ -98,7 +98,7 @@ def _live_work(
     windows = tuple(float(len(window)) for window in live.windows)
     known = trial.statistics(bound)
     fresh = work.fresh_keys(bound.spec, known, windows, live=True)
-    held = Held(windows, trial.widths(bound), (rows,) * count, fresh)
+    held = StateSize(windows, trial.widths(bound), (rows,) * count, fresh)
     total = Work({"push": count * rows / each})
     for number in range(count):
         total.add(work.taken(bound, number, orders, held, known), rows)
@@ -132,7 +132,7 @@ def as_tables(trial: Trial) -> Run:
     spec, order = bound.spec, run.order
     rows = [float(trial.tables[name].num_rows) for name in trial.query.names]
     fresh = work.fresh_keys(spec, run.statistics, rows, live=False)
-    held = Held(
+    held = StateSize(
         work.met(spec, order, run.statistics.rates), trial.widths(bound), tuple(rows), fresh
     )
     total = Work({"run": 1.0})

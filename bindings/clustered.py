@@ -37,7 +37,7 @@ from windjoin.kernels.varlen import spread_varlen
 from windjoin.kernels.window import LONG_AGO, Window
 from windjoin.pyx.base.column import time_order
 from windjoin.pyx.base.crew import surely
-from windjoin.revising import Plan, Reviser
+from windjoin.revising import OperatorPlan, Reviser
 from windjoin.strategies import Hosts, check_hosts, routing
 from windjoin.tuning import as_tuning
 from windjoin.watermarks import length_ticks
@@ -85,7 +85,7 @@ class KeyGroups(Protocol):
     """Partition groups that go by keys themselves, whatever codes these have."""
 
     def groups_of(self, stream: int, rows: I64) -> I64: ...
-    def look_anew(self) -> None: ...
+    def recount(self) -> None: ...
 
 
 class ClusterJoin(Intake):
@@ -115,7 +115,7 @@ class ClusterJoin(Intake):
         with TOLD_WHERE:
             self.routing = routing(spec, self.statistics, hosts, span)
             windows, raised = self.windows, threading.Event()
-            self.plan = plan = Plan(spec, self.statistics)
+            self.plan = plan = OperatorPlan(spec, self.statistics)
             self.reviser = Reviser(hosts)
             room = Room(
                 lambda number: (
@@ -230,7 +230,7 @@ class ClusterJoin(Intake):
         self._maintain_sometimes(len(rows) + self._expire() // 2)
         if self.outer is None:
             with TOLD_WHERE:
-                self.reviser.look(self)
+                self.reviser.check(self)
         return found
 
     def resize(self, stream: int, window: int) -> None:
@@ -249,7 +249,7 @@ class ClusterJoin(Intake):
         window = self.windows[stream]
         codes, varlen_rows = self.encode(stream, rows, usable)
         if self.key_groups is not None:
-            self.key_groups.look_anew()
+            self.key_groups.recount()
         first = window.tail
         numbers = np.arange(first, first + len(rows))
         time = rows.time if usable is None else np.where(usable, rows.time, LONG_AGO)
@@ -349,7 +349,7 @@ class ClusterJoin(Intake):
                 classes[window.spec.spaces[key]] = self.routing.group_count
         self._renumber(classes)
         if self.key_groups is not None:
-            self.key_groups.look_anew()
+            self.key_groups.recount()
         for worker in self.cluster.workers.values():
             worker.renew()
 
@@ -442,7 +442,7 @@ class ClusterJoin(Intake):
         }
 
 
-class Asked(Protocol):
+class HostOptions(Protocol):
     """Options of a run or a session that say how hosts share it."""
 
     @property
@@ -482,7 +482,7 @@ def hosts_as_data(cluster: Cluster) -> list[dict[str, Any]]:
     return found
 
 
-def asked_hosts(bound: BoundQuery, asked: Asked) -> Hosts | None:
+def asked_hosts(bound: BoundQuery, asked: HostOptions) -> Hosts | None:
     """What was asked of ``hosts=``, ``strategy=`` and so on; None: no hosts."""
     hosts, strategy, segment = asked.hosts, asked.strategy, asked.segment
     if hosts is None:

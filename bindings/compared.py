@@ -15,7 +15,7 @@ from windjoin.operands import Recipe, bounded, form_of, itself
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedValue:
     """``value <operator>`` a constant, or what a recipe makes, in the domain of the value."""
 
     value: Typed
@@ -29,7 +29,7 @@ def of_several(part: Typed) -> bool:
     return isinstance(part.node, Udf) and len(part.streams) > 1
 
 
-def compared(typed: Typed) -> Compared | None:
+def compared(typed: Typed) -> ComparedValue | None:
     """A comparison with such a function on one side; None: it has to be evaluated as it stands."""
     value, other = typed.parts
     operator: Any = cast(Comparison, typed.node).operator
@@ -42,15 +42,17 @@ def compared(typed: Typed) -> Compared | None:
     return _with_column(value, operator, other)
 
 
-def _with_constant(value: Typed, operator: MeasureOperator, constant: Typed) -> Compared | None:
+def _with_constant(
+    value: Typed, operator: MeasureOperator, constant: Typed
+) -> ComparedValue | None:
     """None where the domain of the value lacks the constant."""
     number = constant.value * constant.kind.step if constant.kind.exact else constant.value
     if not math.isfinite(number):
         return None
     if value.kind.family == "integer":
         fits = number == int(number) and INT64_MIN <= number <= INT64_MAX
-        return Compared(value, operator, int(number)) if fits else None
-    return Compared(value, operator, float(number)) if is_double(number) else None
+        return ComparedValue(value, operator, int(number)) if fits else None
+    return ComparedValue(value, operator, float(number)) if is_double(number) else None
 
 
 def is_double(number: Any) -> bool:
@@ -61,13 +63,13 @@ def is_double(number: Any) -> bool:
         return False
 
 
-def _with_column(value: Typed, operator: MeasureOperator, column: Typed) -> Compared | None:
+def _with_column(value: Typed, operator: MeasureOperator, column: Typed) -> ComparedValue | None:
     """A column of another domain becomes the bound that decides."""
     if form_of(column.kind) == form_of(value.kind) and column.kind.step == value.kind.step:
-        return Compared(value, operator, recipe=itself(column))
+        return ComparedValue(value, operator, recipe=itself(column))
     if operator == "==":
-        return Compared(value, "==", recipe=bounded(column, value, "exact"))
+        return ComparedValue(value, "==", recipe=bounded(column, value, "exact"))
     if operator == "!=":
         return None
     at_most_or_least: Any = f"{operator[0]}="
-    return Compared(value, at_most_or_least, recipe=bounded(column, value, operator))
+    return ComparedValue(value, at_most_or_least, recipe=bounded(column, value, operator))

@@ -25,7 +25,7 @@ BATCH_ROWS = 1 << 16
 Ends = dict[str, tuple[Any, Any]]  # least and greatest value of columns, as Arrow arrays of one
 
 
-class Part:
+class FilePart:
     """Some rows of a table that can be read on their own."""
 
     def __init__(self, fragment: Any, schema: pa.Schema, group: int | None, rows: int) -> None:
@@ -84,7 +84,7 @@ class Scan(ABC):
     schema: pa.Schema  # in types that rows can be gathered from
     rows: int | None = None  # None: nobody knows
 
-    def parts(self) -> list[Part] | None:
+    def parts(self) -> list[FilePart] | None:
         """What can be read on its own, in any order; None: nothing can."""
         return None
 
@@ -99,16 +99,16 @@ class DatasetScan(Scan):
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
         self.schema = gatherable(dataset.schema.empty_table()).schema
-        self._parts: list[Part] | None = None
+        self._parts: list[FilePart] | None = None
         if dataset_format(dataset) == "parquet":
             self._parts = [
-                Part(one, dataset.schema, one.row_groups[0].id, one.row_groups[0].num_rows)
+                FilePart(one, dataset.schema, one.row_groups[0].id, one.row_groups[0].num_rows)
                 for fragment in dataset.get_fragments()
                 for one in fragment.split_by_row_group()
             ]
             self.rows = sum(part.rows for part in self._parts)
 
-    def parts(self) -> list[Part] | None:
+    def parts(self) -> list[FilePart] | None:
         return self._parts
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from windjoin.asof import told
-from windjoin.kernels.order import Order, Step
+from windjoin.kernels.order import Order, OrderHop
 from windjoin.kernels.spec import Equal, JoinSpec, Predicate
 from windjoin.pyx.base.cpu import isa
 
@@ -94,7 +94,7 @@ def keys_as_data(spec: JoinSpec, close: set[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _step(spec: JoinSpec, step: Step) -> dict[str, Any]:
+def _step(spec: JoinSpec, step: OrderHop) -> dict[str, Any]:
     filters = [_text(p) for p in step.filters]
     filters += [
         f"{spec.streams[a.stream].name} key {a.key} == {spec.streams[b.stream].name} key {b.key}"

@@ -20,11 +20,11 @@ NOTHING = {"lag": None, "held_by": None, "held_rows": 0, "held_bytes": 0}
 REMEDY = 'give it an idle= (such as idle="30s", on stream or open), or advance it'
 
 
-class Held:
+class HeldRows:
     """How far streams are apart, and what that costs; tells once of each that holds very much.
 
-    entrances: of the session.  They are closed while something is to be told, so that the next push
-    comes by where it can be: before any of its rows is taken.
+    stream_inputs: of the session.  They are closed while something is to be told, so that the next
+    push comes by where it can be: before any of its rows is taken.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Held:
             "held_bytes": round(share * self._nbytes(number)),
         }
 
-    def look(self) -> None:
+    def check(self) -> None:
         """See whether there is something to tell; costs nothing where windows do not grow."""
         for number, window in enumerate(self._windows):
             if len(window) < self._look_at[number] or number in self._told:

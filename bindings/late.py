@@ -10,7 +10,7 @@ from windjoin.kernels.intake import LateSplit
 from windjoin.kernels.spec import I64
 from windjoin.kinds import INT64_MAX
 from windjoin.pyx.live.store import Watermark
-from windjoin.times import Clock, TimeColumn
+from windjoin.times import TimeColumn, TimeUnit
 from windjoin.watermarks import length_text, time_text
 
 OnLate = Literal["keep", "warn", "raise"]
@@ -27,7 +27,12 @@ class LateRows:
         self.told: set[str] = set()  # streams
 
     def tell(
-        self, column: TimeColumn, clock: Clock, marks: Watermark, times: I64, late_split: LateSplit
+        self,
+        column: TimeColumn,
+        clock: TimeUnit,
+        marks: Watermark,
+        times: I64,
+        late_split: LateSplit,
     ) -> None:
         """Say what ``on_late`` asks for about rows of which some were judged to be late."""
         stream = column.stream
@@ -55,7 +60,7 @@ class LateRows:
             LateRowWarning,
         )
 
-    def _why(self, clock: Clock, marks: Watermark, time: int, watermark: int) -> str:
+    def _why(self, clock: TimeUnit, marks: Watermark, time: int, watermark: int) -> str:
         """Who said that no such row would come, or what would have kept it."""
         if marks.promised == INT64_MAX:
             return "`finish` had said that no more rows of this stream would come"

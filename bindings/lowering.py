@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 from windjoin.bands import Band, band_of
 from windjoin.checking import Typed, check, check_condition, column_type
-from windjoin.compared import Compared, compared, of_several
+from windjoin.compared import ComparedValue, compared, of_several
 from windjoin.conjunctions import atoms
 from windjoin.exact import at_least, at_most
 from windjoin.expressions import (
@@ -158,7 +158,7 @@ class Lowering:
     def _streams(self, typed: Typed) -> tuple[int, ...]:
         return tuple(sorted(self._names.index(name) for name in typed.streams))
 
-    def _function(self, typed: Typed, text: str, its: Compared | None = None) -> bool:
+    def _function(self, typed: Typed, text: str, its: ComparedValue | None = None) -> bool:
         recipes = [
             Recipe(part, "float64" if part.kind.family == "float" else "int64")
             for part in typed.parts

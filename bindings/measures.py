@@ -18,7 +18,7 @@ from windjoin.kernels.spec import WideForm
 from windjoin.kinds import FLOAT, Kind, kind_of, value_type
 from windjoin.operands import Recipe, same_domain
 from windjoin.pairs import definition, measured_type, register
-from windjoin.varlen import Fetch, VarlenRecipe, wide_column
+from windjoin.varlen import Fetch, VarlenRecipe, varlen_column
 
 SETS = ("overlap", "jaccard", "containment", "cosine_sets")
 WEIGHTED = ("inner_product", "cosine")
@@ -51,7 +51,7 @@ class _Definition:
     def evaluate(self, node: PairFunction, fetch: Fetch) -> Values:
         types = (measured_type(part, lambda column: fetch(column).type) for part in node.parts)
         made = operands(node, *types)
-        sides = [wide_column(recipe, fetch) for recipe in (made.left, made.right)]
+        sides = [varlen_column(recipe, fetch) for recipe in (made.left, made.right)]
         values = measure_columns(made.measure, sides[0][0], sides[1][0])
         valid = values == values
         for _, usable in sides:

@@ -12,7 +12,7 @@ from windjoin.kinds import INT64_MAX, UNIT_STEPS
 from windjoin.layout import gatherable_schema
 from windjoin.pyx.live.store import Watermark
 from windjoin.query import Query
-from windjoin.times import Clock, clock_of, time_column
+from windjoin.times import TimeUnit, clock_of, time_column
 from windjoin.watermarks import length_ticks, promise_ticks
 
 END = object()  # instead of a time: no more rows of this stream
@@ -29,7 +29,7 @@ class OwnTimes:
         schemas = {stream.name: gatherable_schema(schema)}
         own = clock_of([stream], schemas)
         given = [UNIT_STEPS[one.unit] for one in query.streams if one.unit is not None]
-        self.clock = own if own.step is None else Clock(min([own.step, *given]))
+        self.clock = own if own.step is None else TimeUnit(min([own.step, *given]))
         self.column = time_column(stream, self.clock, schemas)
         integers = pa.types.is_integer(self.column.type)
         self.marks = Watermark(length_ticks("lateness", self.clock, lateness, integers))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from windjoin import plan_work as work
 from windjoin.kernels.order import Order, best_order
 from windjoin.plan_model import NANOSECOND, Model, expected
-from windjoin.plan_work import Held, Work
+from windjoin.plan_work import StateSize, Work
 
 WINDOWS = 50  # of the longest: how much of the streams is looked at
 
@@ -39,7 +39,7 @@ def _nanoseconds(model: Model, order: Order, rows: tuple[int, ...], seconds: flo
     spec, per_tick = model.spec, model.statistics.rates
     met = work.met(spec, order, per_tick)
     fresh = work.fresh_keys(spec, model.statistics, rows, live=False)
-    held = Held(met, model.widths, tuple(map(float, rows)), fresh)
+    held = StateSize(met, model.widths, tuple(map(float, rows)), fresh)
     results = seconds * sum(map(model.found_from, range(len(rows))))
     total = Work()
     for stream, many in enumerate(rows):

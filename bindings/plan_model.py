@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from windjoin import plan_work as work
 from windjoin.binding import BoundQuery
-from windjoin.kernels.order import KeyClasses, Order, Step
+from windjoin.kernels.order import KeyClasses, Order, OrderHop
 from windjoin.kernels.spec import Equal, JoinSpec, Predicate
 from windjoin.kernels.statistics import DERIVED_SHARE, Statistics
-from windjoin.plan_work import Held, HopCounts, Work
+from windjoin.plan_work import HopCounts, StateSize, Work
 from windjoin.unit_costs import UnitCosts
 
 NANOSECOND = 1e-9
@@ -79,12 +79,12 @@ class Model:
     cpu: float
     batch_rows: int
     costs: UnitCosts
-    _held: Held = field(init=False)
+    _held: StateSize = field(init=False)
 
     def __post_init__(self) -> None:
         rows = tuple(map(float, self.statistics.rows))
         fresh = work.fresh_keys(self.spec, self.statistics, rows, live=True)
-        object.__setattr__(self, "_held", Held(rows, self.widths, rows, fresh))
+        object.__setattr__(self, "_held", StateSize(rows, self.widths, rows, fresh))
 
     @property
     def spec(self) -> JoinSpec:
@@ -167,7 +167,7 @@ class Model:
             found *= 1.0 if stream == start else rows
         return found
 
-    def _among(self, order: Order) -> Held:
+    def _among(self, order: Order) -> StateSize:
         """What is held, and how many rows of each stream ask at a time, over a second."""
         start = self.joined_rate(order.start)
         pushes = start / self.batch_rows
@@ -177,7 +177,7 @@ class Model:
         )
         return replace(self._held, together=together)
 
-    def _counts(self, step: Step, asked: float, kept: float) -> HopCounts:
+    def _counts(self, step: OrderHop, asked: float, kept: float) -> HopCounts:
         """What a hop is expected to look at when so many partial results ask."""
         return expected(step, self.statistics, self._held.rows[step.stream], asked, kept)
 
@@ -226,7 +226,7 @@ class Model:
 
 
 def expected(
-    step: Step, statistics: Statistics, rows: float, asked: float, kept: float
+    step: OrderHop, statistics: Statistics, rows: float, asked: float, kept: float
 ) -> HopCounts:
     """What a hop looks at if ``asked`` partial results ask about ``rows`` each."""
     proposed = step.access.candidates

@@ -22,9 +22,9 @@ from windjoin.kernels.boxes import BOX_ROWS, Boxes
 from windjoin.kernels.equality import Equality
 from windjoin.kernels.inequality import Inequality
 from windjoin.kernels.items import Items
-from windjoin.kernels.order import Order, Step
+from windjoin.kernels.order import Order, OrderHop
 from windjoin.kernels.parts import shared_key
-from windjoin.kernels.similarity import Alike, wide_sides
+from windjoin.kernels.similarity import Alike, varlen_sides
 from windjoin.kernels.spec import Equal, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics
 
@@ -63,7 +63,7 @@ class HopCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StateSize:
     """What streams hold while hops ask."""
 
     rows: tuple[float, ...]  # that a partial result may meet, of each stream
@@ -73,7 +73,7 @@ class Held:
 
 
 def taken(
-    bound: BoundQuery, stream: int, orders: Iterable[Order], held: Held, statistics: Statistics
+    bound: BoundQuery, stream: int, orders: Iterable[Order], held: StateSize, statistics: Statistics
 ) -> Work:
     """Taking one row of a stream, keeping it, and entering it into the indexes that ask for it."""
     spec = bound.spec.streams[stream]
@@ -143,13 +143,13 @@ def units_of(order: Order, spec: JoinSpec, *, live: bool) -> list[str]:
     ]
 
 
-def asked(name: str, step: Step, counts: HopCounts, held: Held) -> Work:
+def asked(name: str, step: OrderHop, counts: HopCounts, held: StateSize) -> Work:
     """What a hop does; ``name``: see `units_of`."""
     access = step.access
     work = Work({f"{name}: probe": counts.asked, f"{name}: candidate": counts.proposed})
     rows = held.rows[step.stream]
     if isinstance(access, Items):
-        side = wide_sides(access.predicates[0], step.stream)[0]
+        side = varlen_sides(access.predicates[0], step.stream)[0]
         work[f"{name}: number"] += counts.asked * held.widths[side.stream][side.column]
         if not access.seen.alone:  # sets that have an item in common are compared
             work[f"{name}: entry"] += counts.asked * access.seen.common * rows
@@ -157,7 +157,7 @@ def asked(name: str, step: Step, counts: HopCounts, held: Held) -> Work:
         width = held.widths[step.stream][access.column]
         work[f"{name}: candidate number"] += counts.proposed * width
         for one in access.predicates:
-            side = wide_sides(one, step.stream)[0]
+            side = varlen_sides(one, step.stream)[0]
             looked_at = min(counts.asked, held.together[side.stream]) * rows
             work[f"{name}: row"] += looked_at
             work[f"{name}: number"] += looked_at * held.widths[side.stream][side.column]
@@ -172,7 +172,7 @@ def asked(name: str, step: Step, counts: HopCounts, held: Held) -> Work:
     return work
 
 
-def filters_of(step: Step) -> Sequence[str]:
+def filters_of(step: OrderHop) -> Sequence[str]:
     """What the filters of a hop are, in the order in which they are tested."""
     kinds = [type(predicate).__name__.lower() for predicate in step.filters]
     return [*("number" for _ in step.distinct), *("key" for _ in step.implied), *kinds]

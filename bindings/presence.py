@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from windjoin.binding import BoundQuery, Prepared
 from windjoin.kernels.intake import Intake, Silencing
-from windjoin.kernels.presence import Listener, Part, PresenceJoin
+from windjoin.kernels.presence import Listener, PresenceJoin, SideJoin
 from windjoin.kernels.spec import I64, Rows
 from windjoin.kinds import INT64_MAX
 from windjoin.output import Fetch
@@ -87,7 +87,7 @@ def _codes(tables: Sequence[Sequence[I64]], sizes: Sequence[int]) -> list[I64]:
 # -- sessions -------------------------------------------------------------------------------
 
 
-class Parts:
+class SideJoins:
     """The joins of a session that are asked beside each other; ``fetch`` serves its payload."""
 
     def __init__(self, bound: BoundQuery, fetch: Fetch) -> None:
@@ -115,7 +115,7 @@ class Parts:
             own = make(bound, bound.spec_with(self._of(streams)))
             listener = Listener(whole, own.windows, opposing)
             own.listen(listener)
-            whole.add(Part(streams, asked, own), listener, opposing)
+            whole.add(SideJoin(streams, asked, own), listener, opposing)
         whole.settled()
         return whole
 

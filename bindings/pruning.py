@@ -9,7 +9,7 @@ import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.checking import check
 from windjoin.conjunctions import atoms
-from windjoin.datasets import Ends, Part
+from windjoin.datasets import Ends, FilePart
 from windjoin.evaluate import holds
 from windjoin.expressions import Column, Comparison, Constant, Expression
 from windjoin.row_windows import counts_rows
@@ -47,7 +47,7 @@ def reachable(bound: BoundQuery, spans: Sequence[Span], stream: int) -> tuple[in
     return first, last
 
 
-def where_may_hold(bound: BoundQuery, stream: int, part: Part) -> bool:
+def where_may_hold(bound: BoundQuery, stream: int, part: FilePart) -> bool:
     """Whether statistics leave open that rows of a part pass the ``where`` of their stream."""
     query = bound.query
     compared = [

@@ -48,7 +48,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class BatchPart:
     """Rows [start, stop) of a batch; their stream stands at ``newest`` after them."""
 
     batch: Batch
@@ -65,9 +65,9 @@ class Stretch:
         return batch.stream, rows, batch.late_split_between(self.start, self.stop, self.newest)
 
 
-def whole_batches(batches: Sequence[Batch]) -> list[Stretch]:
+def whole_batches(batches: Sequence[Batch]) -> list[BatchPart]:
     """All batches, uncut."""
-    return [Stretch(b, 0, len(b.table), b.late_split.newest) for b in batches]
+    return [BatchPart(b, 0, len(b.table), b.late_split.newest) for b in batches]
 
 
 def check_tables(tables: object, names: Sequence[str]) -> None:
@@ -79,7 +79,7 @@ def check_tables(tables: object, names: Sequence[str]) -> None:
         )
 
 
-def stretches(batches: Sequence[Batch], newest: Sequence[int]) -> list[Stretch]:
+def stretches(batches: Sequence[Batch], newest: Sequence[int]) -> list[BatchPart]:
     """Parts of batches in the order in which they are to be joined.
 
     newest: where the stream of each batch stands before it
@@ -95,7 +95,7 @@ def stretches(batches: Sequence[Batch], newest: Sequence[int]) -> list[Stretch]:
     made, starts = [], [0] * len(come)
     for ends in zip(*stops, strict=True):
         parts = [
-            (int(progress[start]), Stretch(batch, start, int(stop), int(progress[stop - 1])))
+            (int(progress[start]), BatchPart(batch, start, int(stop), int(progress[stop - 1])))
             for (batch, progress), start, stop in zip(come, starts, ends, strict=True)
             if stop > start
         ]

@@ -28,7 +28,7 @@ from windjoin.row_windows import RowWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WindowChange:
     """From time ``at`` on the window of a stream is ``new`` ticks long, before it was ``old``."""
 
     stream: int
@@ -42,7 +42,7 @@ class Resizing:
 
     def __init__(self, live: LiveJoin | ClusterJoin) -> None:
         self._live = live
-        self.changes: list[Change] = []
+        self.changes: list[WindowChange] = []
         self._now = [stream.window for stream in live.spec.streams]
         self.dropped = 0  # results that were none
 
@@ -67,7 +67,7 @@ class Resizing:
 
     def add(self, stream: int, at: int, new: int) -> None:
         """A window changes at a time that no row has come to."""
-        self.changes.append(Change(stream, at, self._now[stream], new))
+        self.changes.append(WindowChange(stream, at, self._now[stream], new))
         self._now[stream] = new
         self._fit()
 
@@ -85,7 +85,7 @@ class Resizing:
             self._fit()
         return bool(kept)
 
-    def _over(self, change: Change, earliest: int) -> bool:
+    def _over(self, change: WindowChange, earliest: int) -> bool:
         """Whether no result to come, of time ``earliest`` or later, knows of what was before."""
         mine = [one for one in self.changes if one.stream == change.stream]
         return earliest >= change.at and earliest - change.new >= _start_at(mine, change)
@@ -152,7 +152,7 @@ def change_of(
     return live, ticks, max(clock.newest for clock in live.clocks) + 1
 
 
-def reaches(changes: Sequence[Change], times: I64) -> I64:
+def reaches(changes: Sequence[WindowChange], times: I64) -> I64:
     """How far back the window of a stream reaches at each of some times; changes in their order."""
     low = _before(times, changes[0].old)
     for change in changes:
@@ -161,7 +161,7 @@ def reaches(changes: Sequence[Change], times: I64) -> I64:
     return low
 
 
-def _start_at(changes: Sequence[Change], change: Change) -> int:
+def _start_at(changes: Sequence[WindowChange], change: WindowChange) -> int:
     """Where the window began just when it changed."""
     low = change.at - changes[0].old
     for earlier in changes:

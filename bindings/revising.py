@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Plan:
+class OperatorPlan:
     """What the operators of hosts are made for; hosts that join later get the present one."""
 
     spec: JoinSpec
@@ -35,7 +35,7 @@ class Reviser:
         self._look_at = FIRST_LOOK
         self.revised = 0
 
-    def look(self, join: ClusterJoin) -> None:
+    def check(self, join: ClusterJoin) -> None:
         """Take what was measured into account, if it is time to."""
         rows = sum(counts.rows_in for counts in join.counts)
         if rows < self._look_at:
@@ -50,7 +50,7 @@ class Reviser:
         found = self._routing(join, plan.spec, statistics)
         other = found.router.name != join.routing.router.name
         if other or better_orders(plan.spec, statistics, used) is not None:
-            self._take(join, found, Plan(plan.spec, statistics))
+            self._take(join, found, OperatorPlan(plan.spec, statistics))
             self.revised += 1
         else:
             join.routing.router.learn(pair_shares(plan.spec, statistics))
@@ -62,7 +62,7 @@ class Reviser:
         for side, one in zip(join.windows, spec.streams, strict=True):
             side.spec = one
         join.resized()
-        plan = Plan(resized(join.plan.spec, stream, window), join.plan.statistics)
+        plan = OperatorPlan(resized(join.plan.spec, stream, window), join.plan.statistics)
         self._take(join, self._routing(join, plan.spec, plan.statistics), plan)
 
     def _routing(self, join: ClusterJoin, spec: JoinSpec, statistics: Statistics) -> Routing:
@@ -72,7 +72,7 @@ class Reviser:
         even = [replace(host, cpu=host.cpu / fastest) for host in present]
         return routing(spec, statistics, replace(self._hosts, count=len(even)), present=even)
 
-    def _take(self, join: ClusterJoin, found: Routing, plan: Plan) -> None:
+    def _take(self, join: ClusterJoin, found: Routing, plan: OperatorPlan) -> None:
         join.plan.spec, join.plan.statistics = plan.spec, plan.statistics
         join.routing = found
         reroute(join.cluster, found.router, found.clock)

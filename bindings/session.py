@@ -20,7 +20,7 @@ from windjoin.diffusion.history import Sample
 from windjoin.errors import ClusterError, QueryError, SessionError, WindjoinError, hint
 from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
 from windjoin.given import FilePath, Length, SessionMetrics, Tables, Time
-from windjoin.held import NOTHING, Held
+from windjoin.held import NOTHING, HeldRows
 from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import AS_OWN_ERRORS, own_error
@@ -40,7 +40,7 @@ from windjoin.output import Fetch
 from windjoin.own_times import END
 from windjoin.payload import Payload, gatherer_of_all
 from windjoin.planned import measured, orders_of
-from windjoin.presence import Parts
+from windjoin.presence import SideJoins
 from windjoin.progress import ProgressOption, progress_bar
 from windjoin.push_many import Batch, by_time, check_tables, joined, stretches, whole_batches
 from windjoin.pyx.base.cpu import isa
@@ -154,7 +154,7 @@ class Session(SessionBase):
                 " partners that are not asked there; leave it out"
             )
         self._numbers = {name: number for number, name in enumerate(query.names)}
-        self._held: Held | None = None
+        self._held: HeldRows | None = None
         self._final: dict[str, Any] | None = None  # counters, once the session has ended
         self._waiting = PendingRows(query, options.lateness)
         self._late = LateRows(options.on_late, options.lateness)
@@ -167,7 +167,7 @@ class Session(SessionBase):
         self._resizing: Resizing | None = None  # once a window was changed
         self._saved: Written | None = None
         self._position: Any = None
-        self._parts: Parts | None = None  # of a join that is several
+        self._parts: SideJoins | None = None  # of a join that is several
         self._sink: ParquetSink | None = None
         self._allowance = None if self._asked_memory is None else Allowance()
         if schemas is not None:
@@ -202,19 +202,19 @@ class Session(SessionBase):
 
         with AS_OWN_ERRORS:
             if self.query.sides.combined(len(self.query.streams)):
-                self._parts = Parts(bound, self._fetch_live)
+                self._parts = SideJoins(bound, self._fetch_live)
                 live: Intake = self._parts.join(lateness, silence, join_of)
             else:
                 live = join_of(bound, bound.spec_with(self._fetch_live), silence)
         self._open_stream_inputs(bound, live, any(kept))
         windows, payloads = live.windows, self._payloads
-        self._held = Held(
+        self._held = HeldRows(
             bound,
             live,
             self._stream_inputs,
             lambda number: windows[number].nbytes + payloads[number].nbytes,
         )
-        live.on_care = self._look
+        live.on_maintain = self._check
         self._live = live
         if self._asked_memory is not None:
             from windjoin.state.keeper import Keeper
@@ -222,10 +222,10 @@ class Session(SessionBase):
             self._memory = Keeper(self, self._asked_memory, asked.on_full, self._allowance)
         live.begin()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         """Now and then, after a push."""
         if self._held is not None:
-            self._held.look()
+            self._held.check()
         if self._resizing is not None:
             self._resizing.settle()
 

@@ -18,7 +18,7 @@ from windjoin.explain import as_text
 from windjoin.kernels.intake import Intake, Silencing
 from windjoin.kernels.shedding.live import SheddingJoin
 from windjoin.kernels.spec import F64, I64, JoinSpec
-from windjoin.pyx.live.metered import MeteredDoor
+from windjoin.pyx.live.metered import MeteredInput
 from windjoin.pyx.live.shedder import Beat
 from windjoin.query import Query
 from windjoin.row_windows import refuse_row_windows
@@ -28,7 +28,7 @@ from windjoin.shedding import Shedding
 from windjoin.shedding_hosts import SheddingHosts, one_hop
 
 
-class SheddingSession(MeteredDoor, Session):
+class SheddingSession(MeteredInput, Session):
     """A `Session` with ``shed=``; made by `Query.open`."""
 
     def __init__(

@@ -19,7 +19,7 @@ from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
 from windjoin.plain import Direct, direct_columns, direct_sets, key_of, reader, wide_of
 from windjoin.times import TimeColumn
-from windjoin.varlen import wide_column
+from windjoin.varlen import varlen_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class StreamRows:
         self.owned = plan.owned
         self._columns = list(plan.columns)
         self._keys = list(plan.keys)
-        self._wides = plan.all_varlen
+        self._varlen = plan.all_varlen
         self._required = len(plan.varlen)  # of them; those behind them only scores read
         name = time.stream
         used = {time.column: None}
         for typed in [*self.filters, *(r.typed for r in (*plan.columns, *plan.keys))]:
             used |= {column.name: None for column in typed.node.columns()}
-        for recipe in self._wides:
+        for recipe in self._varlen:
             used |= {column.name: None for column in recipe.node.columns()}
         self.schema = schema
         self._bound_to = {name: schema}
@@ -74,7 +74,7 @@ class StreamRows:
             self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
         ]
         usable = live
-        varlen = [wide_column(recipe, fetch, first_row) for recipe in self._wides]
+        varlen = [varlen_column(recipe, fetch, first_row) for recipe in self._varlen]
         for _, ok in [*encoded, *varlen[: self._required]]:
             if ok is not None:
                 usable = ok if usable is None else usable & ok

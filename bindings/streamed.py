@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery
-from windjoin.datasets import Part, Scan, scan_of
+from windjoin.datasets import FilePart, Scan, scan_of
 from windjoin.durations import Duration
 from windjoin.errors import InputError, QueryError
 from windjoin.inputs import as_table
@@ -32,12 +32,12 @@ LEAST_RUN = 1 << 16  # rows
 
 
 @dataclass(frozen=True)
-class Stretch:
+class TablePart:
     """A part of a table, and the first and last time in it."""
 
     first: int
     last: int
-    part: Part
+    part: FilePart
 
 
 class Source:
@@ -55,7 +55,7 @@ class Source:
         self.schema = self.scan.schema if self.scan is not None else self._rows.schema
         self.rows = self._rows.num_rows if self.scan is None else self.scan.rows
         self._columns = self.schema.names
-        self._stretches: list[Stretch] | None = None
+        self._stretches: list[TablePart] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.lateness = 0
         self.pruned = 0  # rows that statistics say are in no result
@@ -83,7 +83,7 @@ class Source:
         self.pruned = sum(part.rows for part in parts) - sum(one.part.rows for one in self._known)
 
     @property
-    def _known(self) -> list[Stretch]:
+    def _known(self) -> list[TablePart]:
         return self._stretches or []
 
     @property
@@ -166,19 +166,19 @@ class Source:
         ticks = self._time.ticks(times, np.zeros(len(times), np.bool_), 0)
         return ticks if timed is None else np.where(timed, ticks, INT64_MAX)
 
-    def _stretch(self, part: Part) -> Iterator[Stretch]:
+    def _stretch(self, part: FilePart) -> Iterator[TablePart]:
         """A part with its first and last time; nothing if it has no row with a time."""
         column = self._time.column
         ends = part.ends([column]).get(column)
         if ends is not None:
             of_ends = pa.table({column: pa.concat_arrays(list(ends))})
             first, last = self._ticks(of_ends).tolist()
-            yield Stretch(first, last, part)
+            yield TablePart(first, last, part)
             return
         ticks = self._ticks(part.read([column]))
         ticks = ticks[ticks < INT64_MAX]
         if len(ticks):
-            yield Stretch(int(ticks.min()), int(ticks.max()), part)
+            yield TablePart(int(ticks.min()), int(ticks.max()), part)
 
     # -- sorting ---------------------------------------------------------------------------------
 
@@ -241,10 +241,10 @@ class Source:
             self._folder.cleanup()
 
 
-def _disorder(stretches: Sequence[Stretch]) -> tuple[int, int]:
+def _disorder(stretches: Sequence[TablePart]) -> tuple[int, int]:
     """How far parts are behind those before them, and how many rows they overlap with at most."""
     newest, most, rows = -INT64_MAX, 0, 0
-    open_parts: list[Stretch] = []
+    open_parts: list[TablePart] = []
     for one in stretches:
         most = max(most, newest - one.first if newest > one.first else 0)
         newest = max(newest, one.last)

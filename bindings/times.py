@@ -37,7 +37,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class TimeUnit:
     """The common unit of a query's times: seconds per tick, or None for plain integers."""
 
     step: Fraction | None
@@ -57,7 +57,7 @@ class Clock:
         return math.floor(exactly) if closed == "both" else max(math.ceil(exactly) - 1, 0)
 
 
-def clock_of(streams: Sequence[Stream], schemas: Mapping[str, pa.Schema]) -> Clock:
+def clock_of(streams: Sequence[Stream], schemas: Mapping[str, pa.Schema]) -> TimeUnit:
     """The clock of streams that can be joined in time; `SchemaError` if they cannot."""
     kinds = [_time_kind(stream, schemas) for stream in streams]
     steps = [_step(stream, kind) for stream, kind in zip(streams, kinds, strict=True)]
@@ -77,7 +77,7 @@ def clock_of(streams: Sequence[Stream], schemas: Mapping[str, pa.Schema]) -> Clo
             )
     for stream, step in zip(streams, steps, strict=True):
         _check_window(stream, step, schemas)
-    return Clock(None if steps[0] is None else min(step for step in steps if step is not None))
+    return TimeUnit(None if steps[0] is None else min(step for step in steps if step is not None))
 
 
 def _arrow(stream: Stream, schemas: Mapping[str, pa.Schema]) -> pa.DataType:
@@ -121,7 +121,7 @@ def _check_window(stream: Stream, step: Fraction | None, schemas: Mapping[str, p
         )
 
 
-def window_ticks(stream: Stream, clock: Clock, closed: Literal["both", "right"]) -> int:
+def window_ticks(stream: Stream, clock: TimeUnit, closed: Literal["both", "right"]) -> int:
     """The stream's window in ticks, inclusive; of rows it takes as long as it takes."""
     if isinstance(stream.window, RowWindow):
         return 0
@@ -166,7 +166,7 @@ class TimeColumn:
         return np.where(outside, 0, times).astype(np.int64)
 
 
-def time_column(stream: Stream, clock: Clock, schemas: Mapping[str, pa.Schema]) -> TimeColumn:
+def time_column(stream: Stream, clock: TimeUnit, schemas: Mapping[str, pa.Schema]) -> TimeColumn:
     """How the times of ``stream`` are read."""
     own = _step(stream, _time_kind(stream, schemas))
     ratio = 1 if own is None or clock.step is None else int(own / clock.step)

@@ -46,7 +46,7 @@ class _Lists:
     valid: Bools | None
 
 
-def wide_column(
+def varlen_column(
     recipe: VarlenRecipe, fetch: Fetch, first_row: int = 0
 ) -> tuple[SetColumn | ArrayColumn, Bools | None]:
     """The column of a recipe, and which rows are usable (None: all)."""

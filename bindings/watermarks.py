@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 from windjoin.durations import Duration, is_duration, parse_duration
 from windjoin.errors import QueryError
-from windjoin.times import Clock, TimeColumn
+from windjoin.times import TimeColumn, TimeUnit
 
 
-def length_ticks(option: str, clock: Clock, length: Any, integers: bool) -> int:
+def length_ticks(option: str, clock: TimeUnit, length: Any, integers: bool) -> int:
     """An option that is a length of time as a whole number of ticks.
 
     ``integers``: all times are integers, and so may the length be.
 
-    >>> length_ticks("lateness", Clock(Fraction(1, 1000)), "2s", False)
+    >>> length_ticks("lateness", TimeUnit(Fraction(1, 1000)), "2s", False)
     2000
-    >>> length_ticks("segment", Clock(None), 5, True)
+    >>> length_ticks("segment", TimeUnit(None), 5, True)
     5
     """
     ticks: int
@@ -44,10 +44,10 @@ def length_ticks(option: str, clock: Clock, length: Any, integers: bool) -> int:
     return ticks
 
 
-def length_text(ticks: int, clock: Clock, like: Any) -> str:
+def length_text(ticks: int, clock: TimeUnit, like: Any) -> str:
     """A number of ticks as an option that is now ``like`` would be written.
 
-    >>> length_text(2000, Clock(Fraction(1, 1000)), "1s"), length_text(7, Clock(None), 0)
+    >>> length_text(2000, TimeUnit(Fraction(1, 1000)), "1s"), length_text(7, TimeUnit(None), 0)
     ('"2s"', '7')
     """
     if clock.step is None or (like and isinstance(like, int)):

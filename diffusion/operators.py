@@ -167,7 +167,7 @@ def ranked(plans: Iterable[Operator]) -> list[tuple[tuple[float, float, int], Op
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UnaryOperator:
     """A selection or projection that may be done anywhere above the stream it is of."""
 
     name: str
@@ -177,7 +177,7 @@ class Step:
 
 def rewrites(
     streams: Sequence[tuple[str, float]],
-    steps: Sequence[Sequence[Step]],
+    steps: Sequence[Sequence[UnaryOperator]],
     window: float,
     selectivity: float,
     cost: float,
@@ -196,25 +196,25 @@ def rewrites(
                 yield reduce(_apply, chain, joined)
 
 
-def _apply(below: Operator, step: Step) -> Operator:
+def _apply(below: Operator, step: UnaryOperator) -> Operator:
     return selection(below, step.name, step.selectivity, step.cost)
 
 
 def _splits(
-    first: Sequence[Step], second: Sequence[Step]
-) -> Iterator[tuple[tuple[list[Step], list[Step]], list[Step]]]:
+    first: Sequence[UnaryOperator], second: Sequence[UnaryOperator]
+) -> Iterator[tuple[tuple[list[UnaryOperator], list[UnaryOperator]], list[UnaryOperator]]]:
     together = [(0, step) for step in first] + [(1, step) for step in second]
     for mask in range(1 << len(together)):
-        before: tuple[list[Step], list[Step]] = ([], [])
-        after: list[Step] = []
+        before: tuple[list[UnaryOperator], list[UnaryOperator]] = ([], [])
+        after: list[UnaryOperator] = []
         for bit, (side, step) in enumerate(together):
             (after if mask >> bit & 1 else before[side]).append(step)
         yield before, after
 
 
 def _orders(
-    before: tuple[list[Step], list[Step]],
-) -> Iterator[tuple[tuple[Step, ...], tuple[Step, ...]]]:
+    before: tuple[list[UnaryOperator], list[UnaryOperator]],
+) -> Iterator[tuple[tuple[UnaryOperator, ...], tuple[UnaryOperator, ...]]]:
     for left in permutations(before[0]):
         for right in permutations(before[1]):
             yield left, right

@@ -25,7 +25,7 @@ from windjoin.diffusion.balance import F64, most_productive
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.host_window import Chosen, Stretch
-from windjoin.diffusion.worker import Give, Message, Step, Take, Ticket, Worker
+from windjoin.diffusion.worker import Give, Message, ProtocolStep, Take, Ticket, Worker
 
 if TYPE_CHECKING:
     from windjoin.diffusion.cluster import Cluster
@@ -144,7 +144,7 @@ class Relocation:
 
 
 @dataclass(frozen=True, slots=True)
-class ChooseGroups(Step):
+class ChooseGroups(ProtocolStep):
     """Steps 1 and 2, at the sender."""
 
     relocation: Relocation
@@ -160,7 +160,7 @@ class ChooseGroups(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class EndOfMovedGroups(Step):
+class EndOfMovedGroups(ProtocolStep):
     """Step 3, from the splitter to the sender: no more rows of the groups come after it."""
 
     relocation: Relocation
@@ -171,7 +171,7 @@ class EndOfMovedGroups(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class SendGroups(Step):
+class SendGroups(ProtocolStep):
     """Steps 5 and 6, at the sender."""
 
     relocation: Relocation
@@ -200,7 +200,7 @@ class SendGroups(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class ReceiveGroups(Step):
+class ReceiveGroups(ProtocolStep):
     """Steps 7 and 8, at the receiver."""
 
     relocation: Relocation

@@ -111,7 +111,7 @@ class ExpireMessage:
     horizons: Sequence[int]
 
 
-class Step:
+class ProtocolStep:
     """A message that says itself what is to be done: a step of a protocol between hosts."""
 
     def act(self, worker: Worker, ticket: Ticket) -> None:
@@ -122,7 +122,7 @@ class Step:
         """It cannot be done any more: let go of whoever waits for it."""
 
 
-Message = StoreMessage | ProbeMessage | Give | Take | PassOn | ExpireMessage | Step
+Message = StoreMessage | ProbeMessage | Give | Take | PassOn | ExpireMessage | ProtocolStep
 Failure = tuple[BaseException, int, int | None]  # error, host, stream
 
 
@@ -239,7 +239,7 @@ class Worker:
         except BaseException as error:
             self._failure = error, self.number, _stream_of(message)
         finally:
-            if self._failure is not None and isinstance(message, Step):
+            if self._failure is not None and isinstance(message, ProtocolStep):
                 message.abandon()
             began, self._began = self._began, None
             self.tally.cpu += thread_time() - used
@@ -250,7 +250,7 @@ class Worker:
     def handle(self, message: Message, ticket: Ticket) -> None:
         """Do what a message says."""
         match message:
-            case Step():
+            case ProtocolStep():
                 message.act(self, ticket)
             case StoreMessage():
                 self.tally.rows_in += len(message.stretch.rows)
@@ -376,6 +376,6 @@ class Worker:
 
 
 def _stream_of(message: Message) -> int | None:
-    if isinstance(message, (ExpireMessage, Step)):
+    if isinstance(message, (ExpireMessage, ProtocolStep)):
         return None
     return message.bound[0] if isinstance(message, ProbeMessage) else message.stream

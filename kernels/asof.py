@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from windjoin.kernels.equality import Equality
 from windjoin.kernels.keys import encode_tables
-from windjoin.kernels.order import Order, Step, hops_from
+from windjoin.kernels.order import Order, OrderHop, hops_from
 from windjoin.kernels.scan import Scan
 from windjoin.kernels.side import Codes, Table
 from windjoin.kernels.sorting import Sorted
@@ -270,5 +270,5 @@ def live_order(spec: JoinSpec, statistics: Statistics | None = None) -> Order:
         return hops_from(spec, statistics or unseen(spec), (0,), (1,))
     else:
         access = NextOfAll(1, (), most, COST, 1, spec.nearest, windows)
-    step = Step(1, access, (), (), (), 1.0, most, COST)
+    step = OrderHop(1, access, (), (), (), 1.0, most, COST)
     return Order(0, (step,), COST)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from windjoin.kernels.asof import live_order, nearest_in_time
-from windjoin.kernels.final import FOREVER, FinalJoin, Pending
+from windjoin.kernels.final import FOREVER, FinalJoin, TimeQueue
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.intake import Silencing
 from windjoin.kernels.order import Order
@@ -26,7 +26,7 @@ class AsofJoin(FinalJoin):
         super().__init__(spec, lateness, silence)
         assert spec.nearest is not None
         self._nearest = spec.nearest
-        self._pending = Pending()
+        self._pending = TimeQueue()
         self._done = (0, 0)  # by pipelines that are gone
         # a row that comes that much later than another can still be the nearest to it
         self._ahead = 0 if spec.nearest.direction == "backward" else spec.streams[0].window
@@ -71,7 +71,7 @@ class AsofJoin(FinalJoin):
     def loaded(self, given_before: int) -> list[Any]:
         """Index all rows of the second stream; let those wait that have not been joined."""
         self._before = given_before
-        self._pending = Pending()
+        self._pending = TimeQueue()
         self._pending.add(*self._waiting_rows(0))
         self._done = self.done_by(0)
         self.windows[1].keep(())

@@ -301,18 +301,18 @@ class _Job:
         for s, marks in self.marks.items():
             hops.mark(s, marks, _gives_marks_only(self.spec))
         output.expect(last - first)
-        hops.on_pulse = lambda done: self._report(number, done)
+        hops.on_progress = lambda done: self._report(number, done)
         try:
             if by_key is None:
                 hops.run_range(first, last, output)
             else:
-                hops.run_lists(by_key, output)
+                hops.run_postings(by_key, output)
         except BaseException:
             output.discard()
             release()
             raise
         finally:
-            hops.on_pulse = hops.on_raised = None  # they refer to this job, and to indexes
+            hops.on_progress = hops.on_raised = None  # they refer to this job, and to indexes
         self._report(number, last - first)
         self._add_measured(hops)
 

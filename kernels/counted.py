@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from windjoin.kernels.final import FOREVER, FinalJoin, Pending
+from windjoin.kernels.final import FOREVER, FinalJoin, TimeQueue
 from windjoin.kernels.hosted import HostJoin
 from windjoin.kernels.intake import Silencing
 from windjoin.kernels.order import Order
@@ -34,7 +34,7 @@ class CountedJoin(FinalJoin):
     def __init__(self, spec: JoinSpec, lateness: int = 0, silence: Silencing | None = None) -> None:
         super().__init__(with_columns(spec), lateness, silence)
         self._counted = counted(spec)
-        self._pending = [Pending() for _ in spec.streams]
+        self._pending = [TimeQueue() for _ in spec.streams]
         self._last: dict[int, TimesAndRows] = dict.fromkeys(self._counted, NONE)
         self._raised = threading.Event()
         self._done = [(0, 0)] * len(spec.streams)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windjoin.kernels.access import kinds
-from windjoin.kernels.order import Order, Step, hops_from, order_through
+from windjoin.kernels.order import Order, OrderHop, hops_from, order_through
 from windjoin.kernels.spec import JoinSpec
 from windjoin.kernels.statistics import Statistics
 
@@ -55,13 +55,13 @@ def _longer(spec: JoinSpec, statistics: Statistics, order: Order) -> list[Order]
     return [Order(order.start, (*order.steps, step), order.cost + step.cost) for step in chosen]
 
 
-def _ties(step: Step) -> bool:
+def _ties(step: OrderHop) -> bool:
     """Whether a condition, or what follows from some, ties the stream to those before it."""
     access = step.access
     return bool(access.covers or access.decided or step.filters or step.implied)
 
 
-def _step(spec: JoinSpec, statistics: Statistics, order: Order, target: int) -> Step:
+def _step(spec: JoinSpec, statistics: Statistics, order: Order, target: int) -> OrderHop:
     partials = order.steps[-1].results if order.steps else None
     return hops_from(spec, statistics, order.streams, (target,), partials).steps[0]
 

@@ -20,7 +20,7 @@ from windjoin.pyx.base.column import time_order
 FOREVER = 2**63 - 1
 
 
-class Pending:
+class TimeQueue:
     """Rows that wait, by number, to be taken in order of time."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from windjoin.kernels.comparison import as_code_filter, as_filter, keys_filter, rows_differ
 from windjoin.kernels.functions import compiled_mask
-from windjoin.kernels.order import Order, Step
+from windjoin.kernels.order import Order, OrderHop
 from windjoin.kernels.raised import Look
 from windjoin.kernels.side import Side
 from windjoin.kernels.similarity import as_measure_filter
@@ -17,7 +17,7 @@ from windjoin.kernels.spec import (
     Compare,
     Equal,
     Function,
-    Held,
+    InRowWindow,
     JoinSpec,
     NotEqual,
     Predicate,
@@ -36,7 +36,7 @@ def pipeline(
     order: Order,
     sides: Sequence[Side],
     numbers: Sequence[I64 | None] | None = None,
-    limited: Callable[[Step, Side, Index], Index] | None = None,
+    limited: Callable[[OrderHop, Side, Index], Index] | None = None,
 ) -> Pipeline:
     """The compiled hops of ``order`` over ``sides`` and their indexes.
 
@@ -64,7 +64,7 @@ def pipeline_of_latest(
     order: Order,
     bound: Sequence[int],
     sides: Sequence[Side],
-    limited: Callable[[Step, Side, Index], Index] | None = None,
+    limited: Callable[[OrderHop, Side, Index], Index] | None = None,
 ) -> Pipeline:
     """The same from partial results over ``bound``, where the row of ``bound[0]`` is the latest.
 
@@ -92,7 +92,7 @@ def pipeline_of_latest(
     return made
 
 
-def step_filters(step: Step, sides: Sequence[Side]) -> list[tuple[Any, ...]]:
+def step_filters(step: OrderHop, sides: Sequence[Side]) -> list[tuple[Any, ...]]:
     """Filters of a hop as the pipeline takes them: the cheap ones first."""
     filters: list[tuple[Any, ...]] = [rows_differ(b, step.stream, sides) for b in step.distinct]
     filters += [keys_filter(bound, own, "== code", sides) for bound, own in step.implied]
@@ -104,7 +104,7 @@ def lower(predicate: Predicate, target: int, sides: Sequence[Side]) -> tuple[Any
     """One predicate as a filter of the pipeline."""
     if isinstance(predicate, (Equal, NotEqual)):
         return as_code_filter(predicate, target, sides)
-    if isinstance(predicate, Held):
+    if isinstance(predicate, InRowWindow):
         predicate = Compare(predicate.left, "<=", predicate.right, "int64")
     if isinstance(predicate, (Compare, Between)):
         return as_filter(predicate, target, sides)

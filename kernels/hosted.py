@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from windjoin.kernels.hops import pipeline_of_latest
-from windjoin.kernels.order import Order, Step, hops_from
+from windjoin.kernels.order import Order, OrderHop, hops_from
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.kernels.statistics import Statistics
@@ -26,7 +26,7 @@ NOTHING = np.empty(0, np.int64)
 MEASURED = ("asked", "proposed", "kept")  # of each hop
 
 Way = tuple[tuple[int, ...], tuple[int, ...]]  # streams that are bound, streams to hop to
-Limits = Callable[[Step, Side, Index], Index]
+Limits = Callable[[OrderHop, Side, Index], Index]
 Stretches = tuple[I64, I64]  # first and last time of each, in order and apart
 
 

@@ -73,7 +73,7 @@ class Intake(ABC):
         self._compact_at = COMPACT_AT
         self._renewal = Renewal(max(stream.window for stream in spec.streams))
         self._to_give_back = False
-        self.on_care: Callable[[], None] | None = None
+        self.on_maintain: Callable[[], None] | None = None
         self._since_maintained, self._patience = 0, MAINTAIN_EVERY
         self._scores = Scores.of_sides(spec, self.windows)
 
@@ -269,8 +269,8 @@ class Intake(ABC):
         self.keep_small()
         sooner = self._renew_if_due()
         self._since_maintained, self._patience = 0, sooner or MAINTAIN_EVERY
-        if self.on_care is not None:
-            self.on_care()
+        if self.on_maintain is not None:
+            self.on_maintain()
         return sooner
 
     def _renew_if_due(self) -> int:

@@ -9,9 +9,9 @@ from typing import ClassVar
 from windjoin.kernels.access import Situation
 from windjoin.kernels.sets import asks_for_common_items
 from windjoin.kernels.side import Table
-from windjoin.kernels.similarity import Alike, choices, wide_sides
+from windjoin.kernels.similarity import Alike, choices, varlen_sides
 from windjoin.kernels.spec import Similarity
-from windjoin.kernels.statistics import Items as Seen
+from windjoin.kernels.statistics import ItemCounts
 from windjoin.kernels.window import Window
 from windjoin.pyx.base.index import Index
 from windjoin.pyx.similarity.items import ItemPostings
@@ -26,7 +26,7 @@ PER_CANDIDATE = 2.0
 class Items(Alike):
     """Rows of the target whose set has an item of that of a bound row."""
 
-    seen: Seen
+    seen: ItemCounts
 
     name: ClassVar[str] = "item lists"
 
@@ -37,7 +37,7 @@ class Items(Alike):
             seen = situation.statistics.items.get(p.place)
             if others or seen is None:
                 continue
-            turned = wide_sides(p, situation.target)[0] == p.right
+            turned = varlen_sides(p, situation.target)[0] == p.right
             asked_for = seen.right if turned else seen.left
             entries = seen.common * situation.window_rows
             candidates = situation.statistics.share(p) * situation.window_rows

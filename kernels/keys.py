@@ -35,21 +35,21 @@ def encode_tables(spec: JoinSpec, tables: Sequence[Table], keys: KeyColumns) -> 
     for space, places in spaces.items():
         columns = [keys[s][k] for s, k in places]
         kind = spec.streams[places[0][0]].keys[places[0][1]]
-        few = None if kind == "bytes" else all_close(columns)
-        if few is not None:
+        bounds = None if kind == "bytes" else all_close(columns)
+        if bounds is not None:
             close.add(space)
-        codes, count = _encode(columns, kind, few)
+        codes, count = _encode(columns, kind, bounds)
         for (s, k), column_codes in zip(places, codes, strict=True):
             tables[s].codes[k] = column_codes
             tables[s].code_counts[k] = count
     return close
 
 
-def _encode(columns: list[Any], kind: str, few: tuple[int, int] | None) -> tuple[list[Any], int]:
+def _encode(columns: list[Any], kind: str, bounds: tuple[int, int] | None) -> tuple[list[Any], int]:
     if kind == "bytes":
         return encode_texts(columns)
-    if few is not None:  # no dictionary needed
-        low, count = few
+    if bounds is not None:  # no dictionary needed
+        low, count = bounds
         return [encode_dense(column, low) for column in columns], count
     return encode_integers(columns)
 

@@ -253,7 +253,8 @@ class LiveJoin(Intake):
         assert waiting is not None
         assert self.spec.nearest is not None
         views = [
-            [window.wide_view(n) for n in range(len(window.spec.varlen))] for window in self.windows
+            [window.varlen_view(n) for n in range(len(window.spec.varlen))]
+            for window in self.windows
         ]
         times = self.windows[0].times(found[0]), self.windows[1].times(found[1])
         doubles = of_doubles(self.spec, self.spec.nearest)

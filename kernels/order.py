@@ -20,7 +20,7 @@ INSERT_COST = 12.0
 
 
 @dataclass(frozen=True)
-class Step:
+class OrderHop:
     """One hop of an order."""
 
     stream: int
@@ -38,7 +38,7 @@ class Order:
     """A starting stream and its hops."""
 
     start: int
-    steps: tuple[Step, ...]
+    steps: tuple[OrderHop, ...]
     cost: float
 
     @property
@@ -99,7 +99,7 @@ def hops_from(
     if len(targets) > 1 and len(bound) + len(targets) == len(spec.streams):
         steps, cost = search._rest(bound, partials)
         return Order(bound[0], tuple(steps), cost)
-    taken: list[Step] = []
+    taken: list[OrderHop] = []
     for target in targets:
         taken.append(search._step(bound, target, partials))
         bound, partials = (*bound, target), taken[-1].results
@@ -113,7 +113,7 @@ def order_through(
     search = _Search(spec, statistics)
     bound: tuple[int, ...] = (start,)
     partials = float(max(statistics.rows[start], 1))
-    taken: list[Step] = []
+    taken: list[OrderHop] = []
     for target, name in hops:
         taken.append(search._step(bound, target, partials, named=name))
         bound, partials = (*bound, target), taken[-1].results
@@ -148,7 +148,7 @@ class _Search:
         steps, cost = self._rest((start,), rows)
         return Order(start, tuple(steps), cost + build)
 
-    def _rest(self, bound: tuple[int, ...], partials: float) -> tuple[list[Step], float]:
+    def _rest(self, bound: tuple[int, ...], partials: float) -> tuple[list[OrderHop], float]:
         """The cheapest hops to all streams not yet bound."""
         targets = self._next_targets(bound)
         if not targets:
@@ -156,7 +156,7 @@ class _Search:
         steps = [self._step(bound, target, partials) for target in targets]
         if len(self.spec.streams) > EXHAUSTIVE_UP_TO:
             steps = [min(steps, key=lambda step: step.cost + PER_RESULT * step.results)]
-        best: tuple[list[Step], float] | None = None
+        best: tuple[list[OrderHop], float] | None = None
         for step in sorted(steps, key=lambda step: step.cost):
             if best is not None and step.cost >= best[1]:
                 break  # whatever comes after it
@@ -216,7 +216,7 @@ class _Search:
         partials: float,
         only: Hashable = None,
         named: str | None = None,
-    ) -> Step:
+    ) -> OrderHop:
         """The cheapest hop to a target; ``only``: the identity of the access to take, ``named``:
         what kind of index it is."""
         predicates = self._decidable(bound, target)
@@ -239,7 +239,7 @@ class _Search:
             if target in (a, b) and (a in bound or b in bound)
         )
         kept = rows * self._share(situation)
-        return Step(
+        return OrderHop(
             target, access, filters, implied, distinct, partials, partials * kept, partials * cost
         )
 

@@ -147,7 +147,7 @@ class Listener(Outer):
 
 
 @dataclass(slots=True)
-class Part:
+class SideJoin:
     """One of the joins: its streams by their numbers in the query, and those it asks about."""
 
     streams: tuple[int, ...]
@@ -172,16 +172,16 @@ class PresenceJoin(Intake):
         self.silence = None if silence is None else Silence(self.clocks, *silence)
         self._table = Combinations([spec.streams[s].window for s in given])
         self._new: list[list[I64]] = []
-        self._parts: list[Part] = []
+        self._parts: list[SideJoin] = []
         self._count = 0
-        self.waits = False  # combinations come out when they can get no partner, not at once
+        self.deferred = False  # combinations come out when they can get no partner, not at once
 
-    def add(self, part: Part, listener: Listener, against: bool) -> None:
+    def add(self, part: SideJoin, listener: Listener, against: bool) -> None:
         """One of the joins: first that which tells of combinations, then that against them."""
         listener.places = [part.streams.index(stream) for stream in self.given]
         part.join.clocks[:] = [self.clocks[stream] for stream in part.streams]
         self._parts.append(part)
-        self.waits = self.waits or against
+        self.deferred = self.deferred or against
 
     def settled(self) -> None:
         """All joins are there: windows and counters are those of the last that has the stream."""
@@ -198,7 +198,7 @@ class PresenceJoin(Intake):
         numbers, new = self._table.add(members, times, not against)
         if against:
             self._table.mark(numbers)
-        elif not self.waits:
+        elif not self.deferred:
             self._new.append([rows[new] for rows in members])
 
     # -- rows in, combinations out ----------------------------------------------------------------
@@ -242,7 +242,7 @@ class PresenceJoin(Intake):
 
     def _out(self, at_end: bool = False) -> list[Any]:
         gone = self._table.before(min(part.mark for part in self._parts), at_end)
-        found, self._new = [*self._new, *([gone] if self.waits else [])], []
+        found, self._new = [*self._new, *([gone] if self.deferred else [])], []
         joined = [np.concatenate(column) for column in zip(*found, strict=True)] if found else []
         count = len(joined[0]) if joined else 0
         self._count += count
@@ -286,7 +286,7 @@ class PresenceJoin(Intake):
 
     def begin(self) -> None:
         """Start what runs beside the caller."""
-        self._parts[-1].join.on_care = self.on_care
+        self._parts[-1].join.on_maintain = self.on_maintain
         for part in self._parts:
             part.join.begin()
 

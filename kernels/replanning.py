@@ -63,7 +63,7 @@ def better_orders(
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class OrderComparison:
     """Other orders, and nanoseconds per unit of time that those in use and they would take."""
 
     orders: list[Order]
@@ -71,7 +71,9 @@ class Compared:
     new: float
 
 
-def compared(spec: JoinSpec, statistics: Statistics, orders: Sequence[Order]) -> Compared | None:
+def compared(
+    spec: JoinSpec, statistics: Statistics, orders: Sequence[Order]
+) -> OrderComparison | None:
     """The cheapest orders, if they are other ones and enough rows are there to say so."""
     if min(statistics.rows) < LEAST_ROWS:
         return None
@@ -80,11 +82,11 @@ def compared(spec: JoinSpec, statistics: Statistics, orders: Sequence[Order]) ->
         return None
     used = sum(_per_time(spec, statistics, order) for order in orders)
     new = sum(_per_time(spec, statistics, order) for order in found)
-    return Compared(found, used, new)
+    return OrderComparison(found, used, new)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Replanned:
     """When orders were chosen anew, and what for."""
 
     rows: int  # that had come
@@ -100,7 +102,7 @@ class Replanner:
 
     def __init__(self, *, pinned: bool = False) -> None:
         self.pinned = pinned
-        self.changes: deque[Change] = deque(maxlen=CHANGES_KEPT)
+        self.changes: deque[Replanned] = deque(maxlen=CHANGES_KEPT)
         self._looked_at, self._look_at = 0, FIRST_LOOK  # rows that had come, and are to come
         self._asked = WORTHWHILE  # share of the cost in use that other orders may have
         self._quiet = SOON  # looks since the last change
@@ -138,7 +140,7 @@ class Replanner:
         if self._quiet <= SOON:
             self._asked *= DOUBT
         self._quiet = 0
-        self.changes.append(Change(rows, found.new / found.used if found.used else 1.0))
+        self.changes.append(Replanned(rows, found.new / found.used if found.used else 1.0))
         return found.orders
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from windjoin.kernels.spec import I64, Dtype, Held, JoinSpec, Operand, Predicate, Rows
+from windjoin.kernels.spec import I64, Dtype, InRowWindow, JoinSpec, Operand, Predicate, Rows
 from windjoin.pyx.base.pieces import sorting
 
 FOREVER = 2**63 - 1
@@ -39,7 +39,7 @@ def with_columns(spec: JoinSpec) -> JoinSpec:
                 continue
             until = Operand(s, first[s] + (1 if k < s else 2))
             text = f"within the last {streams[s].rows:,} rows of {streams[s].name}"
-            asked.append(Held(Operand(k, first[k]), until, text))
+            asked.append(InRowWindow(Operand(k, first[k]), until, text))
     return replace(spec, streams=streams, predicates=(*spec.predicates, *asked))
 
 

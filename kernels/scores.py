@@ -49,7 +49,7 @@ class Scores:
     @classmethod
     def of_sides(cls, spec: JoinSpec, sides: Sequence[Side]) -> Scores:
         """Scores of rows that windows hold."""
-        views = [[side.wide_view(n) for n in range(len(side.spec.varlen))] for side in sides]
+        views = [[side.varlen_view(n) for n in range(len(side.spec.varlen))] for side in sides]
         return cls(spec, views, sides)
 
     def __bool__(self) -> bool:

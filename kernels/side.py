@@ -38,7 +38,7 @@ class Side(ABC):
         """Values of operand column ``number`` at rows that are here."""
 
     @abstractmethod
-    def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
+    def varlen_view(self, number: int) -> tuple[ColumnView, ColumnView]:
         """Starts and lengths of wide column ``number`` by row number."""
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Table(Side):
         found: NDArray[Any] = self.columns[number][rows - self.first]
         return found
 
-    def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
+    def varlen_view(self, number: int) -> tuple[ColumnView, ColumnView]:
         varlen_rows = self.varlen[number]
         return ColumnView(varlen_rows.start, self.first), ColumnView(varlen_rows.length, self.first)
 

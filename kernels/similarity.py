@@ -24,7 +24,7 @@ from windjoin.kernels.spec import (
     Varlen,
     VarlenSpec,
 )
-from windjoin.kernels.statistics import Items, Statistics
+from windjoin.kernels.statistics import ItemCounts, Statistics
 from windjoin.kernels.varlen import VarlenRows, encode_varlen
 from windjoin.pyx.base.column import ColumnView
 from windjoin.pyx.similarity.blocks import GroupProber
@@ -43,7 +43,7 @@ MOST_PARTS = 4  # predicates that one index decides in one hop
 MeasureOf = tuple[str, bool, bool, str, float]  # name, of doubles, turned, operation, threshold
 
 
-def wide_sides(predicate: Similarity, target: int) -> tuple[Varlen, Varlen]:
+def varlen_sides(predicate: Similarity, target: int) -> tuple[Varlen, Varlen]:
     """(bound column, column of the target)."""
     if predicate.right.stream == target:
         return predicate.left, predicate.right
@@ -62,7 +62,7 @@ def as_measure_filter(
     """What `Pipeline.add_hop` wants of a similarity that no index decides."""
     return (
         "pairs",
-        wide_sides(predicate, target)[0].stream,
+        varlen_sides(predicate, target)[0].stream,
         MeasureFilter(*asked(predicate, target, sides)),
     )
 
@@ -120,15 +120,15 @@ def _measured(
 
 def _items(
     spec: JoinSpec, p: Similarity, pairs: tuple[I64, I64], sides: tuple[VarlenRows, VarlenRows]
-) -> Items:
+) -> ItemCounts:
     """How many items sets have; what is in common only if they have few."""
     lengths = [one.length[rows] for one, rows in zip(sides, pairs, strict=True)]
     left, right = (float(length.mean()) for length in lengths)
     alone = all(bool((length <= 1).all()) for length in lengths)
     if max(left, right) > FEW_ITEMS:
-        return Items(left, right, min(left, right), alone)
+        return ItemCounts(left, right, min(left, right), alone)
     common = _measured(spec, p, "overlap", pairs, sides).sum()
-    return Items(left, right, max(float(common), 0.5) / len(pairs[0]), alone)
+    return ItemCounts(left, right, max(float(common), 0.5) / len(pairs[0]), alone)
 
 
 def _pairs(left: VarlenRows, right: VarlenRows) -> tuple[I64, I64]:
@@ -144,12 +144,12 @@ def _spread(rows: int, most: int) -> I64:
 
 def asked(predicate: Similarity, target: int, sides: Sequence[Side]) -> tuple[Any, Any, Any]:
     """The measure, and the views of the rows that ask and of those asked about."""
-    bound, own = wide_sides(predicate, target)
+    bound, own = varlen_sides(predicate, target)
     doubles = sides[own.stream].spec.varlen[own.column].form == "float64"
     return (
         measure_of(predicate, target, doubles),
-        sides[bound.stream].wide_view(bound.column),
-        sides[own.stream].wide_view(own.column),
+        sides[bound.stream].varlen_view(bound.column),
+        sides[own.stream].varlen_view(own.column),
     )
 
 
@@ -172,8 +172,8 @@ def prober(predicates: Sequence[Similarity], target: int, sides: Sequence[Side])
     """What an index must know of a hop that asks for all of ``predicates``."""
     parts = []
     for predicate in predicates:
-        bound = sides[wide_sides(predicate, target)[0].stream]
-        number = wide_sides(predicate, target)[0].stream
+        bound = sides[varlen_sides(predicate, target)[0].stream]
+        number = varlen_sides(predicate, target)[0].stream
         windows = bound.spec.window, sides[target].spec.window
         parts.append((number, bound.time_view, *windows, asked(predicate, target, sides)))
     return GroupProber(parts)
@@ -190,10 +190,10 @@ def choices(
     for p in situation.predicates:
         kind = index_of(p) if isinstance(p, Similarity) else None
         if isinstance(p, Similarity) and kind is not None:
-            column = wide_sides(p, situation.target)[1].column
+            column = varlen_sides(p, situation.target)[1].column
             alike.setdefault((kind, column), []).append(p)
     for found in alike.values():
-        column = wide_sides(found[0], situation.target)[1].column
+        column = varlen_sides(found[0], situation.target)[1].column
         for p in found:
             yield column, (p,)
         if len(found) > 1:
@@ -206,7 +206,7 @@ def group_cost(
     """(candidates, nanoseconds) per partial result of an index that answers rows, not partials."""
     candidates, cost = situation.window_rows, per_bit * situation.window_rows
     for p in predicates:
-        stream = wide_sides(p, situation.target)[0].stream
+        stream = varlen_sides(p, situation.target)[0].stream
         started = stream == situation.bound[0]  # by a row of a push, where no rows are counted
         probing = situation.statistics.rows[stream] or (1.0 if started else situation.partials)
         candidates *= situation.statistics.share(p)

@@ -186,7 +186,7 @@ class Between(Reading):
 
 
 @dataclass(frozen=True, slots=True)
-class Held(Reading):
+class InRowWindow(Reading):
     """``left <= right``: the time of a row, and the last at which a window of rows has the other.
 
     No index serves it: of live rows the right side becomes known later.
@@ -301,7 +301,7 @@ class Similarity(Reading):
         return (self.left, self.right)
 
 
-Predicate = Equal | NotEqual | Compare | Between | Held | Function | Opaque | Similarity
+Predicate = Equal | NotEqual | Compare | Between | InRowWindow | Function | Opaque | Similarity
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ DERIVED_SHARE = 0.01  # of pairs for which an equality holds that only follows f
 
 
 @dataclass(frozen=True)
-class Items:
+class ItemCounts:
     """Of the sets that a similarity compares: items on average, and what two have in common."""
 
     left: float
@@ -48,7 +48,7 @@ class Statistics:
     rates: tuple[float, ...]
     selectivity: dict[int, float]  # by place of the predicate
     joint: dict[frozenset[int], float] = field(default_factory=dict)  # of several at once
-    items: dict[int, Items] = field(default_factory=dict)  # by place of similarities of sets
+    items: dict[int, ItemCounts] = field(default_factory=dict)  # by place of similarities of sets
 
     def share(self, predicate: Predicate) -> float:
         """Share of pairs inside the windows that ``predicate`` lets pass."""

@@ -187,7 +187,10 @@ def encode_varlen(spec: JoinSpec, rows: Sequence[Rows]) -> list[list[VarlenRows]
         columns = [rows[s].varlen[number] for s, number in places]
         codes |= dict(zip(places, _encode_items(columns, kind), strict=True))
     return [
-        [_records(column, codes.get((s, number))) for number, column in enumerate(stream.varlen)]
+        [
+            _varlen_rows(column, codes.get((s, number)))
+            for number, column in enumerate(stream.varlen)
+        ]
         for s, stream in enumerate(rows)
     ]
 
@@ -205,13 +208,13 @@ def live_varlen_rows(
             first, last = int(column.offsets[0]), int(column.offsets[-1])
             values = column.values[first:last].copy()
             own = ArrayColumn(column.offsets - first, values, column.absent)
-            made.append(_records(own, None))
+            made.append(_varlen_rows(own, None))
             continue
         valid = column.valid
         if usable is not None:  # items of rows that can match nothing need no code
             of_usable = np.repeat(usable, np.diff(column.offsets))
             valid = of_usable if valid is None else valid & of_usable
-        made.append(_records(column, spaces[wide.space].encode(column.items, valid)))
+        made.append(_varlen_rows(column, spaces[wide.space].encode(column.items, valid)))
     return made
 
 
@@ -226,7 +229,7 @@ def _encode_items(columns: Sequence[Any], kind: str) -> list[NDArray[np.int32]]:
     return [space.encode(column.items, column.valid) for column in columns]
 
 
-def _records(column: SetColumn | ArrayColumn, codes: NDArray[np.int32] | None) -> VarlenRows:
+def _varlen_rows(column: SetColumn | ArrayColumn, codes: NDArray[np.int32] | None) -> VarlenRows:
     varlen_rows = _present_varlen_rows(column, codes)
     if column.absent is not None:
         varlen_rows.length[column.absent] = ABSENT

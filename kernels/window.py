@@ -57,9 +57,9 @@ class Window(Side):
         self._columns = [Ring(dtype, FIRST_ROWS) for dtype in spec.columns]
         self._codes = [Ring(np.int32, FIRST_ROWS) for _ in spec.keys]
         self._numbers = Ring(np.int64, FIRST_ROWS) if numbered else None
-        self._wides = [VarlenRings(FIRST_ROWS) for _ in spec.varlen]
+        self._varlen = [VarlenRings(FIRST_ROWS) for _ in spec.varlen]
         self._rings = [self._time, *self._columns, *self._codes]
-        self._rings += [ring for wide in self._wides for ring in (wide.start, wide.length)]
+        self._rings += [ring for wide in self._varlen for ring in (wide.start, wide.length)]
         if self._numbers is not None:
             self._rings.append(self._numbers)
 
@@ -81,7 +81,7 @@ class Window(Side):
     @property
     def wide_rings(self) -> list[VarlenRings]:
         """Starts and lengths of wide columns, and what they point at."""
-        return self._wides
+        return self._varlen
 
     def view(self, number: int) -> ColumnView:
         if number == ROW_NUMBER:
@@ -92,8 +92,8 @@ class Window(Side):
     def values(self, number: int, rows: I64) -> NDArray[Any]:
         return self._columns[number].take(rows)
 
-    def wide_view(self, number: int) -> tuple[ColumnView, ColumnView]:
-        return self._wides[number].start, self._wides[number].length
+    def varlen_view(self, number: int) -> tuple[ColumnView, ColumnView]:
+        return self._varlen[number].start, self._varlen[number].length
 
     def code_view(self, key: int) -> ColumnView:
         return self._codes[key]
@@ -108,7 +108,7 @@ class Window(Side):
     @property
     def nbytes(self) -> int:
         """Bytes allocated for rows and indexes."""
-        rings = sum(ring.nbytes for ring in self._rings) + sum(wide.held for wide in self._wides)
+        rings = sum(ring.nbytes for ring in self._rings) + sum(wide.held for wide in self._varlen)
         return rings + self.index_bytes
 
     @property
@@ -122,7 +122,7 @@ class Window(Side):
         other = copy(self)
         other.extent = self.extent.copy()
         other.indexes, other.pair_spaces, other.accesses = {}, {}, []
-        other.extent.head = other.extent.tail  # none of the rows is the twin's yet
+        other.extent.head = other.extent.tail  # none of the rows is the copy's yet
         return other
 
     def stored(self, rows: I64) -> Arrivals:
@@ -132,7 +132,7 @@ class Window(Side):
             self._time.take(rows),
             [ring.take(rows) for ring in self._columns],
             [ring.take(rows) for ring in self._codes],
-            [wide.stored(rows) for wide in self._wides],
+            [wide.stored(rows) for wide in self._varlen],
         )
 
     def stored_codes(self, key: int, rows: I64) -> Codes:
@@ -197,7 +197,7 @@ class Window(Side):
     def mark_items(self, wide: int, live: NDArray[np.uint8]) -> None:
         """Set ``live`` of every code of an item that rows of the window have."""
         weighted = self.spec.varlen[wide].form == "weighted"
-        mark_codes(*self.wide_view(wide), self.head, self.tail, weighted, live)
+        mark_codes(*self.varlen_view(wide), self.head, self.tail, weighted, live)
 
     def retain(self, rows: I64) -> None:
         """Keep only some rows, by number in order: they become the last ones before ``tail``.
@@ -207,8 +207,8 @@ class Window(Side):
         first, capacity = self.tail - len(rows), FIRST_ROWS
         while capacity < len(rows):
             capacity *= 2
-        wide = {id(ring) for one in self._wides for ring in (one.start, one.length)}
-        for number, one in enumerate(self._wides):
+        wide = {id(ring) for one in self._varlen for ring in (one.start, one.length)}
+        for number, one in enumerate(self._varlen):
             spec = self.spec.varlen[number]
             itemsize = {"float32": 4, "float64": 8, "uint8": 1}.get(spec.form, 4)
             one.retain(rows, first, capacity, spec.form == "weighted", itemsize)
@@ -227,7 +227,7 @@ class Window(Side):
         for number, wide in enumerate(self.spec.varlen):
             if wide.space >= 0:
                 weighted = wide.form == "weighted"
-                views = self.wide_view(number)
+                views = self.varlen_view(number)
                 renumber_codes(*views, self.head, self.tail, weighted, spaces[wide.space])
 
     def compact(self) -> None:

@@ -133,11 +133,11 @@ class SegmentReader:
 
     def __init__(self, schemas: dict[int, pa.Schema]) -> None:
         self.schemas = schemas
-        self._mender = MessageAssembler()
+        self._assembler = MessageAssembler()
 
     def read(self, batch: pa.RecordBatch) -> Iterator[ExchangeSegment]:
         """The segments that are complete with this batch."""
-        for head, message in self._mender.messages(batch):
+        for head, message in self._assembler.messages(batch):
             schema = self.schemas[head.stream]
             rows = pa.ipc.read_record_batch(message, narrow_schema(schema, head.form))
             yield ExchangeSegment(
@@ -146,4 +146,4 @@ class SegmentReader:
 
     def finish(self) -> None:
         """All segments must have been complete."""
-        self._mender.finish()
+        self._assembler.finish()

@@ -12,7 +12,7 @@ from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Entry, Manifest
 from windjoin.epochs.marks import BEGIN, FOREVER
 from windjoin.epochs.slotfile import NEW, read_slot
-from windjoin.epochs.window import Window
+from windjoin.epochs.window import SlotWindow
 from windjoin.kernels.spec import I64
 
 
@@ -20,7 +20,7 @@ class Departing:
     """What leaves the windows of a stream as the watermarks come on."""
 
     def __init__(
-        self, job: Job, manifest: Manifest, slot: int, window: Window, stream: int
+        self, job: Job, manifest: Manifest, slot: int, window: SlotWindow, stream: int
     ) -> None:
         self.job, self.manifest, self.slot, self.window = job, manifest, slot, window
         self.stream = stream

@@ -19,7 +19,7 @@ from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import Onward, ResultBatches, stage_inputs
 from windjoin.arrow.routes import Copies
 from windjoin.epochs.routing import Routes, Span
-from windjoin.epochs.window import Window, table_of
+from windjoin.epochs.window import SlotWindow, table_of
 from windjoin.kernels.batch import Run
 from windjoin.kernels.sorting import in_time_order
 from windjoin.kernels.spec import I64, JoinSpec
@@ -99,7 +99,7 @@ class Hops:
         self.arrived[number].append(pa.RecordBatch.from_arrays(rows.columns, schema=schema))
 
     def results(
-        self, window: Window, new: Sequence[pa.Table], counts: BlockCounts, most: int | None
+        self, window: SlotWindow, new: Sequence[pa.Table], counts: BlockCounts, most: int | None
     ) -> Iterator[pa.RecordBatch]:
         """Results if this is the last stage, else segments for the next.
 

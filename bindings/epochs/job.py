@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from windjoin.arrow.plan import Plan
 from windjoin.binding import BoundQuery
-from windjoin.epochs.asking import Asked
+from windjoin.epochs.requested import Requested
 from windjoin.epochs.routing import Units
 from windjoin.epochs.storage import Folder
 from windjoin.expressions import Expression, Udf
@@ -38,7 +38,7 @@ class Job:
     shed: Shedding | None = None  # how each slot sheds load
     warm_bytes: int = 256 << 20  # that sessions of one worker may hold; 0: none are kept
     memory: int | None = None  # bytes that a slot may hold beside the rows of an epoch
-    asked: Asked | None = None  # beside, or instead of, the results of an inner join
+    asked: Requested | None = None  # beside, or instead of, the results of an inner join
 
     @property
     def part_bytes(self) -> int:

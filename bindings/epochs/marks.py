@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from windjoin.arrow.segments import arrow_array
 from windjoin.epochs.manifest import Entry
-from windjoin.epochs.slotfile import Section, SlotFile, SlotWriter, read_slot
+from windjoin.epochs.slotfile import SlotFile, SlotSection, SlotWriter, read_slot
 from windjoin.epochs.storage import Folder
 from windjoin.kernels.keys import new_space
 from windjoin.kernels.spec import I64, Bools
@@ -122,7 +122,7 @@ class MarksOfEntry:
                 first, last = np.searchsorted(columns[0], [low, high])
                 yield [column[first:last] for column in columns]
 
-    def sections(self, kinds: Sequence[str], family: int) -> Iterator[tuple[SlotFile, Section]]:
+    def sections(self, kinds: Sequence[str], family: int) -> Iterator[tuple[SlotFile, SlotSection]]:
         """Sections of some kinds."""
         for file in self.files:
             for section in file.footer.sections:

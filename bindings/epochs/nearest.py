@@ -15,11 +15,11 @@ import pyarrow as pa
 from windjoin.arrow.blocks import BlockCounts
 from windjoin.arrow.packing import less
 from windjoin.arrow.segments import arrow_array
-from windjoin.epochs.asking import ID
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.marks import BEGIN, FOREVER
-from windjoin.epochs.window import Window
+from windjoin.epochs.requested import ID
+from windjoin.epochs.window import SlotWindow
 from windjoin.kernel_errors import AS_OWN_ERRORS
 from windjoin.kernels import batch
 from windjoin.kernels.spec import I64, Bools, Rows
@@ -29,7 +29,7 @@ MOST_ROWS = 1 << 16  # of one batch of results
 
 
 def nearest_pairs(
-    job: Job, manifest: Manifest, window: Window, new: Sequence[pa.Table], counts: BlockCounts
+    job: Job, manifest: Manifest, window: SlotWindow, new: Sequence[pa.Table], counts: BlockCounts
 ) -> Iterator[pa.RecordBatch]:
     """Pairs of the rows that have become final in this epoch with their best partners."""
     ends = [_final_before(job, manifest.watermarks, stream) for stream in (0, 1)]
@@ -72,11 +72,11 @@ def nearest_pairs(
         yield from out.combine_chunks().to_batches()
 
 
-def as_before(job: Job, manifest: Manifest, slot: int) -> Window:
+def as_before(job: Job, manifest: Manifest, slot: int) -> SlotWindow:
     """The window as the watermarks of the epoch before left it: what became final needs it."""
     entries = (*manifest.window, *manifest.leaving)
     before = manifest.before or (None,) * job.streams
-    return Window(job, replace(manifest, watermarks=before, window=entries), slot)
+    return SlotWindow(job, replace(manifest, watermarks=before, window=entries), slot)
 
 
 def _final_before(job: Job, watermarks: Sequence[int | None], stream: int) -> int | None:
@@ -91,7 +91,7 @@ def _final_before(job: Job, watermarks: Sequence[int | None], stream: int) -> in
     return None if stream else other if other == FOREVER else other - job.windows[0]
 
 
-def _rows(job: Job, window: Window, stream: int, new: pa.Table) -> tuple[pa.Table, Bools]:
+def _rows(job: Job, window: SlotWindow, stream: int, new: pa.Table) -> tuple[pa.Table, Bools]:
     """All rows of a stream, in order of time and arrival; which of them are new."""
     schema = window.schemas[stream]
     old = window.pieces()[stream]

@@ -12,10 +12,10 @@ from windjoin.arrow.places import at_place
 from windjoin.arrow.routes import Copies
 from windjoin.arrow.segments import SegmentWriter, arrow_array
 from windjoin.binding import Prepared
-from windjoin.epochs.asking import OWN
 from windjoin.epochs.hopping import TRAVELLING, departures
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
+from windjoin.epochs.requested import OWN
 from windjoin.errors import QueryError
 from windjoin.kernels.spec import I64, Bools, Rows
 from windjoin.layout import plain_type
@@ -119,7 +119,7 @@ class _Packer:
             prepared = self.plan.bound.prepare(self.stream, rows, first)
         times = prepared.rows.time
         timed = None if prepared.null_time is None else ~prepared.null_time
-        good = self._judge(times, timed)
+        good = self._classify(times, timed)
         usable = usable_rows(self.job, self.stream, rows, prepared.rows)
         if usable is not None:
             matched: Bools | None = usable if good is None else usable & good
@@ -157,7 +157,7 @@ class _Packer:
         copies = Copies(places, np.full(len(places), slot, np.int32))
         yield from self.alone.write(rows, own.time, copies)
 
-    def _judge(self, times: I64, timed: Bools | None) -> Bools | None:
+    def _classify(self, times: I64, timed: Bools | None) -> Bools | None:
         """Which rows have a time and are not late; None: all."""
         known = times if timed is None else times[timed]
         if len(known):

@@ -11,8 +11,8 @@ from windjoin.arrow.routes import ExchangeRoute
 from windjoin.binding import BoundQuery
 from windjoin.diffusion.registry import SHIPPED
 from windjoin.durations import Duration
-from windjoin.epochs.asking import COMBINED, Asked, asked_of, check_strategy
 from windjoin.epochs.job import Job
+from windjoin.epochs.requested import COMBINED, Requested, check_strategy, requested_by
 from windjoin.epochs.routing import Units
 from windjoin.epochs.shedding import check_shedding
 from windjoin.epochs.storage import local_path
@@ -51,7 +51,7 @@ def job_of(
     check_slots(slots)
     if strategy not in STRATEGIES:
         raise QueryError(f"strategy={strategy!r} is not known here{hint(strategy, STRATEGIES)}")
-    own, kept, asked = asked_of(query, schemas, limits)
+    own, kept, asked = requested_by(query, schemas, limits)
     check_strategy(asked, strategy)
     bound = own.bind(kept)
     units = _units(asked, bound, strategy, slots, _segment(bound, segment))
@@ -78,7 +78,7 @@ def job_of(
 
 
 def _units(
-    asked: Asked | None, bound: BoundQuery, strategy: str, slots: int, segment: int | None
+    asked: Requested | None, bound: BoundQuery, strategy: str, slots: int, segment: int | None
 ) -> Units:
     """What slots own, such that they can tell what is asked of rows and combinations."""
     if asked is None:

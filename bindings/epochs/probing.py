@@ -17,7 +17,6 @@ from windjoin.arrow.places import at_place
 from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import MOST_ROWS, ResultBatches
 from windjoin.arrow.segments import SegmentReader, arrow_array
-from windjoin.epochs.asking import COMBINED, Asked
 from windjoin.epochs.completing import completed, completed_in_parts
 from windjoin.epochs.hopping import TRAVELLING, Hops
 from windjoin.epochs.job import NEED, Job
@@ -25,11 +24,12 @@ from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.nearest import nearest_pairs
 from windjoin.epochs.packing import ALONE as ALONE_ROWS
 from windjoin.epochs.packing import COUNTED, COUNTS, REJECTED, rejected_schema
+from windjoin.epochs.requested import COMBINED, Requested
 from windjoin.epochs.settling import Settling
 from windjoin.epochs.slotfile import ALONE, MERGED, NEW, SlotFile, SlotWriter, read_slot
 from windjoin.epochs.storage import Folder, local_path
 from windjoin.epochs.warm import Warm, forget, serves
-from windjoin.epochs.window import Window, table_of
+from windjoin.epochs.window import SlotWindow, table_of
 from windjoin.kernels.spec import I64
 from windjoin.pyx.base.column import in_order
 from windjoin.pyx.base.pieces import sorting
@@ -69,7 +69,7 @@ class _Slot:
         routes = manifest.own
         self.hops = Hops(job.plan, routes, stage, slot) if routes.units.once else None
         self.began, self.cpu = time.perf_counter(), time.thread_time()
-        self.window = Window(job, manifest, slot)
+        self.window = SlotWindow(job, manifest, slot)
         self.new: list[pa.Table] = []
         self.counts: list[dict[str, Any]] = []
         self.refused: dict[int, list[pa.RecordBatch]] = {}
@@ -232,7 +232,7 @@ class _Slot:
         for found in results:
             yield from output.batches(found)
 
-    def _combined(self, asked: Asked, settling: Settling) -> Iterator[pa.RecordBatch]:
+    def _combined(self, asked: Requested, settling: Settling) -> Iterator[pa.RecordBatch]:
         """Combinations, from one join or two."""
         for number, (streams, plan) in enumerate(asked.parts):
             found = self._scanned(plan, streams)

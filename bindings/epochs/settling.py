@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from windjoin.arrow.packing import more
 from windjoin.arrow.segments import arrow_array
-from windjoin.epochs.asking import COMBINED, ID, KEPT, SEMI, Asked, Family
 from windjoin.epochs.departing import Departing
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Entry, Manifest
@@ -35,8 +34,9 @@ from windjoin.epochs.marks import (
     once,
 )
 from windjoin.epochs.packing import number_bits
+from windjoin.epochs.requested import COMBINED, ID, KEPT, SEMI, Family, Requested
 from windjoin.epochs.slotfile import SlotWriter
-from windjoin.epochs.window import Window
+from windjoin.epochs.window import SlotWindow
 from windjoin.kernels.spec import I64, Bools
 from windjoin.outer import unmatched
 from windjoin.output import table_fetch
@@ -47,10 +47,10 @@ Batches = Iterator[pa.RecordBatch]
 class Settling:
     """The end of an epoch in one slot."""
 
-    def __init__(self, job: Job, manifest: Manifest, slot: int, window: Window) -> None:
+    def __init__(self, job: Job, manifest: Manifest, slot: int, window: SlotWindow) -> None:
         assert job.asked is not None
         self.job, self.manifest, self.slot, self.window = job, manifest, slot, window
-        self.asked: Asked = job.asked
+        self.asked: Requested = job.asked
         self.schema = self.asked.bound.schema
         self.matched: list[list[Items]] = [[] for _ in self.asked.families]  # in this epoch
         self.waiting: list[pa.RecordBatch] = []  # combinations that others may fit
@@ -82,7 +82,7 @@ class Settling:
             chosen = (
                 batch if new.all() else batch.take(arrow_array(np.flatnonzero(new), pa.int64()))
             )
-            if not family.waits:
+            if not family.awaited:
                 yield from self._given(chosen, [column[new] for column in items])
             elif len(chosen):
                 self.waiting.append(self._with_deadlines(chosen, [c[new] for c in items]))
@@ -144,7 +144,7 @@ class Settling:
         family = self.asked.families[0]
         streams = len(family.streams)
         for marks in self._marks(family):
-            if not family.waits:
+            if not family.awaited:
                 yield from marks.items(MATCHED, 0, streams, BEGIN, FOREVER)
             for file, section in marks.sections((WAITING, WAITING_ON), 0):
                 rows = file.rows(section, self._waiting_schema)
@@ -158,7 +158,7 @@ class Settling:
             for rows in pieces:
                 yield from self._without(stream, rows)
         for number, family in enumerate(self.asked.families):
-            if not family.waits:
+            if not family.awaited:
                 continue
             if self.asked.form == COMBINED:
                 yield from self._combinations_left(family)
@@ -326,7 +326,7 @@ class Settling:
 
 def mark_of(watermarks: Sequence[int | None], family: Family) -> int | None:
     """Items of a family with deadlines before it get no partner any more; None: all may."""
-    known = [watermarks[stream] for stream in family.waits] if watermarks else [None]
+    known = [watermarks[stream] for stream in family.awaited] if watermarks else [None]
     if any(mark is None for mark in known):
         return None
     return min(mark for mark in known if mark is not None)

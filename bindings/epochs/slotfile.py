@@ -24,7 +24,7 @@ ALONE = "alone"
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class SlotSection:
     """Rows of one stream, in order of time."""
 
     kind: str  # NEW: of this epoch; MERGED: of earlier ones; ALONE: rows that can meet none
@@ -46,7 +46,7 @@ class Footer:
     """What a slot's file holds, and what was counted."""
 
     slot: int
-    sections: tuple[Section, ...]
+    sections: tuple[SlotSection, ...]
     counts: tuple[dict[str, Any], ...] = ()  # slot 0: of all rows of the epoch, by stream
     version: int = VERSION
 
@@ -62,7 +62,7 @@ class SlotWriter:
 
     slot: int
     parts: list[Bytes] = field(default_factory=list)
-    sections: list[Section] = field(default_factory=list)
+    sections: list[SlotSection] = field(default_factory=list)
     size: int = 0
 
     def add(self, kind: str, stream: int, rows: pa.RecordBatch, low: int, high: int) -> None:
@@ -70,7 +70,7 @@ class SlotWriter:
         payload = rows.serialize()
         self._pad()
         self.sections.append(
-            Section(kind, stream, self.size, payload.size, rows.num_rows, low, high)
+            SlotSection(kind, stream, self.size, payload.size, rows.num_rows, low, high)
         )
         self.parts.append(payload)
         self.size += payload.size
@@ -95,7 +95,7 @@ class SlotFile:
     data: pa.Buffer
     footer: Footer
 
-    def rows(self, section: Section, schema: pa.Schema) -> pa.RecordBatch:
+    def rows(self, section: SlotSection, schema: pa.Schema) -> pa.RecordBatch:
         """The rows of a section, as they lie in the file."""
         return pa.ipc.read_record_batch(self.data.slice(section.offset, section.length), schema)
 
@@ -116,5 +116,5 @@ def read_slot(folder: Folder, name: str) -> SlotFile:
             f"{folder.path(name)} has format {told['version']}, and this windjoin reads formats up"
             f" to {VERSION}; go on with the newer windjoin that wrote it"
         )
-    sections = tuple(Section(**one) for one in told["sections"])
+    sections = tuple(SlotSection(**one) for one in told["sections"])
     return SlotFile(data, Footer(told["slot"], sections, tuple(told["counts"])))

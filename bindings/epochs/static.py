@@ -15,9 +15,9 @@ import pyarrow as pa
 from windjoin.arrow.packing import as_schema
 from windjoin.arrow.places import at_place
 from windjoin.arrow.segments import arrow_array
-from windjoin.epochs.asking import OWN
 from windjoin.epochs.job import Job
 from windjoin.epochs.packing import usable_rows
+from windjoin.epochs.requested import OWN
 from windjoin.epochs.slotfile import ALONE, MERGED, SlotWriter
 from windjoin.kernels.spec import Bools, Rows
 

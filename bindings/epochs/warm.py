@@ -17,7 +17,7 @@ from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Entry, Manifest
 from windjoin.epochs.routing import Routes
 from windjoin.epochs.shedding import told_of
-from windjoin.epochs.window import Window
+from windjoin.epochs.window import SlotWindow
 from windjoin.session import Session, SessionOptions
 
 FEW = 1 << 16  # rows that are pushed at once
@@ -49,7 +49,7 @@ def serves(job: Job, manifest: Manifest) -> bool:
 class Warm:
     """The session of a slot, ready for the rows of an epoch."""
 
-    def __init__(self, job: Job, manifest: Manifest, slot: int, window: Window) -> None:
+    def __init__(self, job: Job, manifest: Manifest, slot: int, window: SlotWindow) -> None:
         self.job, self.manifest, self.slot, self.window = job, manifest, slot, window
         self.key = (job.root, job.plan.identity, slot)
         self.how = "warm"

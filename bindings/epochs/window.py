@@ -10,14 +10,14 @@ import pyarrow as pa
 from windjoin.arrow.segments import arrow_array
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Entry, Manifest
-from windjoin.epochs.slotfile import Section, SlotFile, read_slot
+from windjoin.epochs.slotfile import SlotFile, SlotSection, read_slot
 from windjoin.kernels.spec import I64
 
 Pieces = list[list[pa.RecordBatch]]  # by stream
 Part = Callable[[], pa.Table]  # rows of a stream, read when they are needed
 
 
-class Window:
+class SlotWindow:
     """The entries of a manifest as one slot has them."""
 
     def __init__(self, job: Job, manifest: Manifest, slot: int) -> None:
@@ -113,12 +113,12 @@ class Window:
             if only in (None, section.stream):
                 yield section.stream, file.rows(section, self.schemas[section.stream])
 
-    def _kept(self, file: SlotFile) -> Iterator[Section]:
+    def _kept(self, file: SlotFile) -> Iterator[SlotSection]:
         for section in file.footer.sections:
             if not section.apart and not self._gone(section):
                 yield section
 
-    def _gone(self, section: Section) -> bool:
+    def _gone(self, section: SlotSection) -> bool:
         horizon = self.manifest.horizon(section.stream)
         return horizon is not None and section.high < horizon
 

@@ -14,9 +14,9 @@ from pyspark import __version__ as spark_version
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
-from windjoin.epochs.asking import OWN
 from windjoin.epochs.job import Job
 from windjoin.epochs.planning import job_of
+from windjoin.epochs.requested import OWN
 from windjoin.epochs.static import with_static
 from windjoin.epochs.storage import local_path
 from windjoin.query import Query

@@ -39,7 +39,7 @@ class Owed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TimeRange:
     """Which owed results are wanted: low <= T < high, completed after epoch ``after``."""
 
     low: int
@@ -61,7 +61,7 @@ class Cleaning:
         spec_with: Fetching,
         parts: Sequence[Part],
         epoch_of: Callable[[int, I64, I64], I64],
-        stretch: Stretch,
+        stretch: TimeRange,
         budget: int,
         skip: int = 0,
     ) -> None:

@@ -27,7 +27,7 @@ Groups = Callable[[int, I64], I64]  # of rows of a stream, by number in its wind
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DiskRows:
     """Some rows of one stream on disk, in order of group, then of time."""
 
     batch: pa.RecordBatch
@@ -46,7 +46,7 @@ class Block:
 class Slice:
     """Rows [first, stop) of a block."""
 
-    block: Block
+    block: DiskRows
     first: int
     stop: int
 
@@ -98,7 +98,7 @@ class Generation:
 
     unit: Unit
     left: int
-    blocks: list[list[Block]]  # by stream
+    blocks: list[list[DiskRows]]  # by stream
     reach: int  # results of a later time have none of its rows
     first: list[int | None]  # by stream, the least arrival number
     groups: set[int]
@@ -159,7 +159,7 @@ def read_generation(unit: Unit, left: int, specs: Sequence[StreamSpec]) -> Gener
     return Generation(unit, left, blocks, reach, first, groups)
 
 
-def _read(batch: pa.RecordBatch, left: int) -> Block:
+def _read(batch: pa.RecordBatch, left: int) -> DiskRows:
     time, group, row = (batch.column(name).to_numpy() for name in ("time", "group", "row"))
     ends = (int(row.max()), int(time.max()))
-    return Block(batch, time, group, row, left, ends, int(time.min()))
+    return DiskRows(batch, time, group, row, left, ends, int(time.min()))

@@ -133,7 +133,7 @@ class GroupHosts:
         self._next_look = now + self.balance.span / LOOKS
         keeper = self._keeper
         self.count_anew()
-        nbytes = keeper.look_now()
+        nbytes = keeper.recount_now()
         hosts = {
             host: HostState(self.bytes_of(host, nbytes), rate)
             for host, rate in self._rates().items()
@@ -213,10 +213,10 @@ class GroupHosts:
         }
         if not self.groups:
             return found
-        self._keeper.residence.look_anew()
+        self._keeper.residence.recount()
         self.count_anew()
         self._keeper.note_results()
-        nbytes, on_disk = self._keeper.look_now(), self.on_disk
+        nbytes, on_disk = self._keeper.recount_now(), self.on_disk
         owner = self._join.routing.router.table()  # type: ignore[attr-defined]
         results = self._keeper.counted.results
         rows_on_disk = np.zeros(len(self._sizes), np.int64)

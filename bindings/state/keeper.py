@@ -122,30 +122,30 @@ class Keeper:
         self.files.tell()
         spills = (self.files.folder is not None or self._sheds) and not self.keeps_keys
         if not spills and 2 * self._bytes > self.limit and self._since >= self._often:
-            self._look()
+            self._measure()
         if spills or self._bytes <= self.limit:
             return
-        if self._look() > self.limit and self._look_anew() > self.limit:
+        if self._measure() > self.limit and self._recount() > self.limit:
             raise StateError(
                 f"this session holds {self._bytes:,} bytes, and its limit is {self.limit:,}:"
                 " nothing of the push was taken; advance the streams so that rows can go, or give"
                 ' more memory=, or on_full="spill" where keys can be spilled'
             )
 
-    def _look_anew(self) -> int:
+    def _recount(self) -> int:
         """The same with no more room than the rows that are left need."""
         rows = sum(map(len, self._live.windows))
         if rows < FEWER * self._rows_then:
             self._live.begin_anew()
             release()
         self._rows_then = rows
-        return self._look()
+        return self._measure()
 
-    def look_now(self) -> int:
+    def recount_now(self) -> int:
         """Bytes in memory."""
-        return self._look()
+        return self._measure()
 
-    def _look(self) -> int:
+    def _measure(self) -> int:
         self._bytes, self._since = self._session.state_bytes, 0
         self._rows_seen = sum(map(len, self._live.windows))
         return self._bytes
@@ -155,7 +155,7 @@ class Keeper:
         if self.residence.epoch or self.hosts is not None or 2 * self._bytes > self.limit:
             return False
         if coming > self._allowance.rows:
-            near = 2 * self._look() > self.limit
+            near = 2 * self._measure() > self.limit
             self._allowance.rows = 0 if near else self._soon()
             self._since = self._often if near else 0  # what comes now may be too much
         return bool(coming <= self._allowance.rows)
@@ -174,13 +174,13 @@ class Keeper:
 
     def make_room(self, coming: int) -> None:
         """Let rows go to disk until what is left fits, and some that are about to come."""
-        self.residence.look_anew()
+        self.residence.recount()
         if self.hosts is not None and not self.keeps_keys:
             self.hosts.adapt()
         self._since += coming
         if self._since < self._often:
             return
-        self._look()
+        self._measure()
         self._since = coming
         if self.files.folder is not None:
             self.files.wait = max(self.files.wait - 1, 0)
@@ -219,8 +219,8 @@ class Keeper:
 
     def _is_full(self, host: int | None) -> bool:
         if host is None or self.hosts is None:
-            return self._look() > self.limit
-        return self.hosts.is_full(host, self._look(), self.limit)
+            return self._measure() > self.limit
+        return self.hosts.is_full(host, self._measure(), self.limit)
 
     def _chill(self) -> None:
         """Cold payload first: that delays no result."""
@@ -236,12 +236,12 @@ class Keeper:
                 payload.chill(self.files.new_file)
         except OSError as error:
             self.files.fail(reason_of(error))
-        self._look()
+        self._measure()
 
     def spill(self, host: int | None, share: float) -> bool:
         """Let a share of the rows of a host go, None: of all; whether any went."""
         residence = self.residence
-        residence.look_anew()
+        residence.recount()
         going, kept = self._choose(host, share)
         if not any(map(len, going)):
             return False
@@ -263,7 +263,7 @@ class Keeper:
 
     def _shed(self) -> bool:
         """Drop the oldest rows; whether there were any."""
-        self.residence.look_anew()
+        self.residence.recount()
         going, kept = self._choose(None, self._asked.share)
         rows = sum(map(len, going))
         if not rows:
@@ -312,7 +312,7 @@ class Keeper:
 
     def after_push(self, rows: int) -> Iterator[list[Any]]:
         """Owed results that are to leave now."""
-        self.residence.look_anew()
+        self.residence.recount()
         return self.owing.after_push(rows)
 
     def clean_up(self, report: Report | None = None) -> Iterator[list[Any]]:
@@ -392,7 +392,7 @@ class Keeper:
         owed = self._live.results * share / max(1 - share, 0.01) if spilled else 0.0
         found = {
             "limit": self.limit,
-            "bytes_in_memory": self._look(),
+            "bytes_in_memory": self._measure(),
             "bytes_on_disk": self.owing.nbytes
             + sum(p.bytes_on_disk for p in self._session._payloads),
             "generations": len(self.owing.generations),

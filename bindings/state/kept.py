@@ -13,13 +13,13 @@ import pyarrow as pa
 from windjoin.kernels.spec import I64
 from windjoin.state.generations import read_generation
 from windjoin.state.keeper import Keeper
-from windjoin.state.snapshot import Folder, unwritable
+from windjoin.state.snapshot import SnapshotFolder, unwritable
 from windjoin.state.unit import Unit, sync_file
 
 PATTERN = "generation-*.wj"
 
 
-def keeper_about(keeper: Keeper, folder: Folder) -> dict[str, Any]:
+def keeper_about(keeper: Keeper, folder: SnapshotFolder) -> dict[str, Any]:
     """What there is to know, with the files of all generations in the folder."""
     files = []
     owing, residence = keeper.owing, keeper.residence
@@ -64,7 +64,7 @@ def keeper_tables(keeper: Keeper) -> Iterator[tuple[str, pa.Table]]:
         yield f"tails.{number}", pa.table({"row": numbering.tails})
 
 
-def sweep_generations(folder: Folder, about: dict[str, Any]) -> None:
+def sweep_generations(folder: SnapshotFolder, about: dict[str, Any]) -> None:
     """Remove files that the manifest does not name."""
     names = {one["file"] for one in about["generations"]}
     for path in folder.path.glob(PATTERN):
@@ -83,7 +83,7 @@ def resume_numbering(keeper: Keeper, about: dict[str, Any], manifest: Unit) -> N
     keeper.residence.resume(about["epoch"], manifest.table("borders"), about["over"])
 
 
-def resume_keeper(keeper: Keeper, about: dict[str, Any], folder: Folder) -> None:
+def resume_keeper(keeper: Keeper, about: dict[str, Any], folder: SnapshotFolder) -> None:
     """Go on where another left off, with files of its own."""
     owing = keeper.owing
     owing.clean_until, owing.cleaned_epoch = about["clean_until"], about["cleaned_epoch"]

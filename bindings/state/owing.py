@@ -13,7 +13,7 @@ from windjoin.kernels.spec import JoinSpec
 from windjoin.kernels.window import LONG_AGO
 from windjoin.kinds import INT64_MAX
 from windjoin.progress import Report
-from windjoin.state.cleaning import Cleaning, Fetching, Owed, Stretch, within
+from windjoin.state.cleaning import Cleaning, Fetching, Owed, TimeRange, within
 from windjoin.state.generation_files import GenerationFiles, unlink
 from windjoin.state.generations import Generation, Slice
 from windjoin.state.residence import Residence
@@ -95,9 +95,9 @@ class Owing:
     def _begin(self, high: int, after: int) -> None:
         """Begin a clean-up of results before ``high``; INT64_MAX: of all that rows owe by now."""
         low = self.clean_until
-        self._residence.look_anew()
+        self._residence.recount()
         resident = self._resident(low, high)
-        self._residence.look_anew()
+        self._residence.recount()
         everything = [*self.generations, *([] if resident is None else [resident])]
         parts = []
         for number, spec in enumerate(self.spec.streams):
@@ -106,7 +106,7 @@ class Owing:
         for generation in everything:
             generation.unit.verify()
             generation.unit.cool()
-        stretch = Stretch(low, high, self.cleaned_epoch)
+        stretch = TimeRange(low, high, self.cleaned_epoch)
         self._jobs.append(
             Cleaning(self._spec_with, parts, self._residence.epochs, stretch, self._budget())
         )

@@ -76,11 +76,11 @@ class Residence:
 
     def keep(self, rows: list[I64]) -> None:
         """Only these are in memory any more, by number."""
-        self.look_anew()
+        self.recount()
         for numbering, window, kept in zip(self.numbering, self._live.windows, rows, strict=True):
             numbering.keep(kept, window.tail)
         self._live.retain(rows)
-        self.look_anew()
+        self.recount()
 
     def resume(self, epoch: int, borders: Any, over: int) -> None:
         """Go on where another left off."""
@@ -129,6 +129,6 @@ class Residence:
         """What gives rows of each stream, while no code changes."""
         return [self._live.exporter(k, self._keys) for k in range(len(self._live.windows))]
 
-    def look_anew(self) -> None:
+    def recount(self) -> None:
         """Codes of keys may have changed."""
         self._keys, self._by_code = {}, None

@@ -17,13 +17,13 @@ from windjoin.state.described import check_same
 from windjoin.state.kept import resident, resume_keeper, resume_numbering
 from windjoin.state.plain import from_plain
 from windjoin.state.rows import payload_of, rows_of
-from windjoin.state.snapshot import Folder, Stretch, Written
+from windjoin.state.snapshot import SnapshotFolder, UnitFile, Written
 from windjoin.state.unit import Unit
 
 
 def restored(query: Query, path: Any, clock: Callable[[], float]) -> Session:
     """What `windjoin.restore` gives."""
-    folder = Folder(path)
+    folder = SnapshotFolder(path)
     manifest = folder.manifest()
     about = manifest.about
     check_same(about["query"], query, f"the snapshot in {str(folder.path)!r}")
@@ -40,7 +40,9 @@ def restored(query: Query, path: Any, clock: Callable[[], float]) -> Session:
     return session
 
 
-def _fill(session: Session, folder: Folder, manifest: Unit, schemas: dict[str, pa.Schema]) -> None:
+def _fill(
+    session: Session, folder: SnapshotFolder, manifest: Unit, schemas: dict[str, pa.Schema]
+) -> None:
     about = manifest.about
     session.sequence = about["sequence"]
     session._position = from_plain(about["position"])
@@ -77,7 +79,7 @@ def _take_rows(
     session: Session,
     live: Intake,
     streams: list[dict[str, Any]],
-    units: list[tuple[Stretch, Unit]],
+    units: list[tuple[UnitFile, Unit]],
 ) -> None:
     for number, known in enumerate(streams):
         keeper, begin = session._memory, known["first"]

@@ -21,8 +21,8 @@ from windjoin.state.plain import to_plain
 from windjoin.state.rows import AT_A_TIME, PAYLOAD, row_arrays, row_fields
 from windjoin.state.snapshot import (
     NEW,
-    Folder,
-    Stretch,
+    SnapshotFolder,
+    UnitFile,
     Written,
     as_data,
     still_needed,
@@ -43,7 +43,7 @@ KEPT_OPTIONS = (
 def save(session: Session, path: Any, position: Any) -> None:
     """Write what changed since the last save to the same folder."""
     check_whole(session.query)
-    folder = Folder(path)
+    folder = SnapshotFolder(path)
     if session._memory is not None:
         session.settle()  # what clean-ups under way give is saved as it is
     if session._sink is not None:
@@ -59,7 +59,7 @@ def save(session: Session, path: Any, position: Any) -> None:
         "sink": None if session._sink is None else session._sink.about(),
     }
     folder.make()
-    units: list[Stretch] = []
+    units: list[UnitFile] = []
     if session._live is not None:
         about |= _counters(session, session._live)
         units = _save_rows(session, session._live, folder)
@@ -116,7 +116,7 @@ def _written(writer: UnitWriter) -> Iterator[UnitWriter]:
 # -- rows ------------------------------------------------------------------------------------------
 
 
-def _save_rows(session: Session, live: Intake, folder: Folder) -> list[Stretch]:
+def _save_rows(session: Session, live: Intake, folder: SnapshotFolder) -> list[UnitFile]:
     """Units that hold all rows: those of the last save, and one with what is new."""
     first = tuple(session.first_needed(number) for number in range(len(live.windows)))
     stop = tuple(window.tail for window in live.windows)
@@ -124,7 +124,7 @@ def _save_rows(session: Session, live: Intake, folder: Folder) -> list[Stretch]:
     if units:
         first = tuple(max(a, b) for a, b in zip(units[-1].stop, first, strict=True))
     if sum(stop) > sum(first):
-        stretch = Stretch(folder.next_file(), first, stop)
+        stretch = UnitFile(folder.next_file(), first, stop)
         with _written(folder.writer(stretch.file, "rows", {})) as writer:
             write_rows(writer, live, session._payloads, first, stop, session._memory)
         units.append(stretch)

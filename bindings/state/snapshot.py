@@ -24,7 +24,7 @@ AGAIN = 2  # a unit with fewer rows than so many times those that are new is wri
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class UnitFile:
     """A unit of rows: its file, and for every stream the first row and that behind the last."""
 
     file: str
@@ -37,7 +37,7 @@ class Stretch:
         return sum(self.stop) - sum(self.first)
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Stretch:
+    def of(cls, data: Mapping[str, Any]) -> UnitFile:
         """What ``asdict`` made of one."""
         return cls(data["file"], tuple(data["first"]), tuple(data["stop"]))
 
@@ -48,10 +48,10 @@ class Written:
 
     folder: str
     token: str  # of the manifest: another session may have written over it
-    units: tuple[Stretch, ...]
+    units: tuple[UnitFile, ...]
 
 
-class Folder:
+class SnapshotFolder:
     """The folder of one snapshot."""
 
     def __init__(self, path: Any) -> None:
@@ -69,15 +69,15 @@ class Folder:
             raise StateError(f"state file {unit.name} is not a snapshot but {unit.kind!r}")
         return unit
 
-    def units(self, manifest: Unit) -> list[tuple[Stretch, Unit]]:
+    def units(self, manifest: Unit) -> list[tuple[UnitFile, Unit]]:
         """The units of rows that a manifest names, in order."""
         found = []
         for data in manifest.about["units"]:
-            stretch = Stretch.of(data)
+            stretch = UnitFile.of(data)
             found.append((stretch, Unit.map(self.path / stretch.file)))
         return found
 
-    def reusable(self, last: Written | None) -> tuple[Stretch, ...]:
+    def reusable(self, last: Written | None) -> tuple[UnitFile, ...]:
         """Units of the last save that are still there, as they were."""
         if last is None or last.folder != str(self.path.resolve()):
             return ()
@@ -111,7 +111,7 @@ class Folder:
         os.replace(self.path / NEW, self.path / MANIFEST)
         sync_file(self.path)
 
-    def sweep(self, kept: Sequence[Stretch]) -> None:
+    def sweep(self, kept: Sequence[UnitFile]) -> None:
         """Remove units of rows that the manifest does not name."""
         names = {one.file for one in kept}
         for path in self.path.glob(PATTERN):
@@ -120,8 +120,8 @@ class Folder:
 
 
 def still_needed(
-    units: Sequence[Stretch], first: Sequence[int], stop: Sequence[int]
-) -> list[Stretch]:
+    units: Sequence[UnitFile], first: Sequence[int], stop: Sequence[int]
+) -> list[UnitFile]:
     """Of units in order those to be kept: the rows behind the last of them are to be written.
 
     first, stop: the rows there are now.  Units are merged as they grow, so there are few of them.
@@ -136,7 +136,7 @@ def still_needed(
     return kept
 
 
-def as_data(units: Sequence[Stretch]) -> list[dict[str, Any]]:
+def as_data(units: Sequence[UnitFile]) -> list[dict[str, Any]]:
     """Units as a manifest has them."""
     return [asdict(one) for one in units]
 

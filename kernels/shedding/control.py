@@ -14,8 +14,8 @@ from windjoin.kernels.shedding.admission import Admission
 from windjoin.kernels.shedding.ages import ranges
 from windjoin.kernels.shedding.allotment import Policy, Scope, Share, allot
 from windjoin.kernels.shedding.costs import hop_of
-from windjoin.kernels.shedding.learned import BasicWindows, Direction
-from windjoin.kernels.shedding.rate import HASTE, LATE, SLOTS, Allowance, Rate
+from windjoin.kernels.shedding.learned import AgeWindows, Direction
+from windjoin.kernels.shedding.rate import HASTE, LATE, SLOTS, PeriodBudget, Rate
 from windjoin.kernels.shedding.recall import Recall, Sums
 from windjoin.kernels.spec import JoinSpec
 from windjoin.pyx.live.shedder import Beat, Shedder
@@ -84,7 +84,7 @@ class Controller:
         """``latest``: of start rows that are later than all that they ask for, as on hosts."""
         self.spec, self.settings, self.beat, self._latest = spec, settings, beat, latest
         self.rate = Rate(settings.boost)
-        self.allowance = Allowance(settings.budget * settings.period)
+        self.allowance = PeriodBudget(settings.budget * settings.period)
         self.recall = [Recall() for _ in spec.streams]
         self.admission = Admission(len(spec.streams), settings.seed)
         self.watched: list[_Watched] = []
@@ -113,11 +113,11 @@ class Controller:
         """Seconds between two looks."""
         return self.settings.period / SLOTS
 
-    def windows(self, start: int, target: int) -> BasicWindows:
+    def windows(self, start: int, target: int) -> AgeWindows:
         """How rows of a stream are divided that rows of another one ask for."""
         streams = self.spec.streams
         ahead = 0 if self._latest else streams[start].window
-        return BasicWindows(self.settings.width, ahead, streams[target].window)
+        return AgeWindows(self.settings.width, ahead, streams[target].window)
 
     def follow(self, orders: Sequence[Order], shedders: Sequence[Shedder]) -> None:
         """There are other pipelines from now on; what was learned of the same hops is kept."""

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from windjoin.kernels.order import Step
-from windjoin.kernels.shedding.learned import BasicWindows, Hop
+from windjoin.kernels.order import OrderHop
+from windjoin.kernels.shedding.learned import AgeWindows, HopYield
 
 PROBE_NS = 40.0
 CANDIDATE_NS = 2.0
 
 
-def hop_of(step: Step, windows: BasicWindows, by_time: bool, last: bool) -> Hop:
+def hop_of(step: OrderHop, windows: AgeWindows, by_time: bool, last: bool) -> HopYield:
     """A hop of which nothing is known yet.
 
     By time, asking and looking at a candidate are what the plan expects them to take; only their
     ratio counts, as the time itself is measured.
     """
     if not by_time:
-        hop = Hop(windows)
+        hop = HopYield(windows)
     else:
         filters = sum(predicate.filter_cost for predicate in step.filters)
         own = CANDIDATE_NS * step.access.candidates
         spread = max(step.access.cost - PROBE_NS - own, 0.0)
-        hop = Hop(windows, PROBE_NS, spread, CANDIDATE_NS + filters)
+        hop = HopYield(windows, PROBE_NS, spread, CANDIDATE_NS + filters)
     if not last:
         hop.arrived = hop.found.copy()
     return hop

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from windjoin.kernels.hops import BLOCK_ROWS
 from windjoin.kernels.hosted import HostJoin, Limits, Stretches, Way
-from windjoin.kernels.order import Order, Step
+from windjoin.kernels.order import Order, OrderHop
 from windjoin.kernels.shedding.control import Controller
 from windjoin.kernels.shedding.live import Value
 from windjoin.kernels.side import Side
@@ -77,7 +77,7 @@ class SheddingHostJoin(HostJoin):
         hops: list[Limited] = []
         self._limits[way] = hops
 
-        def limited(step: Step, side: Side, index: Index) -> Index:
+        def limited(step: OrderHop, side: Side, index: Index) -> Index:
             windows = self.control.windows(order.start, step.stream)
             start = self.windows[order.start]
             before = (hops[-1], self.windows[hops[-1].target].time_view) if hops else None

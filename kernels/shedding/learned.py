@@ -16,12 +16,12 @@ FADES = 0.5  # what counts of earlier periods
 
 
 @dataclass(frozen=True, slots=True)
-class BasicWindows:
+class AgeWindows:
     """How the rows that a start row can meet are divided by their age.
 
     Rows do not move between basic windows: an age is the start row's time less a row's own.
 
-    >>> BasicWindows(10, ahead=0, behind=25).count, BasicWindows(10, ahead=5, behind=25).first
+    >>> AgeWindows(10, ahead=0, behind=25).count, AgeWindows(10, ahead=5, behind=25).first
     (3, 1)
     """
 
@@ -46,14 +46,14 @@ class BasicWindows:
 
 
 @dataclass(slots=True)
-class Hop:
+class HopYield:
     """What rows of one stream found through one hop, by basic window of the rows there.
 
     probe, spread, candidate: what asking costs, asking all windows, and a candidate
     found: worth of the results; proposed: candidates; arrived: partial results that went on
     """
 
-    windows: BasicWindows
+    windows: AgeWindows
     probe: float = 0.0
     spread: float = 0.0
     candidate: float = 1.0
@@ -82,7 +82,7 @@ class Hop:
 class Direction:
     """What is known of the rows of one starting stream, and its hops in their order."""
 
-    hops: list[Hop]
+    hops: list[HopYield]
     rows: float = 0.0  # joined fully
     each: float = 0.0  # candidates that a row has, by all that is known
 

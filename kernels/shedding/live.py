@@ -8,7 +8,7 @@ from typing import Any
 from windjoin.kernels.hops import BLOCK_ROWS, pipeline
 from windjoin.kernels.intake import LateSplit, Silencing
 from windjoin.kernels.live import Giver, LiveJoin
-from windjoin.kernels.order import Order, Step
+from windjoin.kernels.order import Order, OrderHop
 from windjoin.kernels.shedding.control import Controller, Settings
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import F64, I64, Bools, JoinSpec, Rows
@@ -50,7 +50,7 @@ class SheddingJoin(LiveJoin):
     def _pipeline(self, order: Order) -> Pipeline:
         hops = self._hops[order.start]
 
-        def limited(step: Step, side: Side, index: Index) -> Index:
+        def limited(step: OrderHop, side: Side, index: Index) -> Index:
             windows = self.control.windows(order.start, step.stream)
             start = self.windows[order.start]
             before = (hops[-1], self.windows[hops[-1].target].time_view) if hops else None

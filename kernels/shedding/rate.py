@@ -44,7 +44,7 @@ class Rate:
 LEAST_FRACTION = 1e-6  # so that it can be raised again
 
 
-class Allowance:
+class PeriodBudget:
     """What may be spent until the end of a period, and the fraction that keeps to it.
 
     A fraction that is adapted once per period comes too late for a burst, and misses the budget by

@@ -53,16 +53,16 @@ typedef struct {
 } PagePart;
 
 /* Pages that lie in a file, mapped together. */
-typedef struct Segment {
+typedef struct MappedPages {
     char *base;
     int64_t size, at; /* bytes, and where they begin in the file */
     int64_t pages;    /* that are still asked for */
-    struct Segment *before, *after;
-} Segment;
+    struct MappedPages *before, *after;
+} MappedPages;
 
 typedef struct {
     char *memory;
-    Segment *segment; /* NULL: the page's memory is its own */
+    MappedPages *segment; /* NULL: the page's memory is its own */
     PagePart part[];
 } Page;
 
@@ -82,7 +82,7 @@ typedef struct {
     int64_t file_end;  /* where the next of them go */
     int64_t cold;      /* pages before that lie in the file */
     int64_t file_bytes;
-    Segment *segments;
+    MappedPages *segments;
 } Payload;
 
 static inline int64_t round_up(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
@@ -119,7 +119,7 @@ static inline void payload_lay_out(Payload *all) {
 /* -- pages ------------------------------------------------------------------------------------- */
 
 /* One page less lies there; with the last of them the file gets its room back. */
-static inline void segment_leave(Payload *all, Segment *one) {
+static inline void mapped_leave(Payload *all, MappedPages *one) {
     if (--one->pages) return;
     munmap(one->base, (size_t)one->size);
 #ifdef FALLOC_FL_PUNCH_HOLE
@@ -137,7 +137,7 @@ static inline void segment_leave(Payload *all, Segment *one) {
 static inline void page_free(Payload *all, Page *page) {
     if (!page) return;
     if (page->segment) {
-        segment_leave(all, page->segment);
+        mapped_leave(all, page->segment);
         free(page);
         return;
     }
@@ -318,7 +318,7 @@ static inline int page_write(const Payload *all, const Page *page, int64_t at) {
 }
 
 /* The page lies at `base` from now on; how many bytes it takes. */
-static inline int64_t page_move(Payload *all, Page *page, Segment *segment, char *base) {
+static inline int64_t page_move(Payload *all, Page *page, MappedPages *segment, char *base) {
     char *at = base;
     free(page->memory);
     all->nbytes -= all->page_bytes;
@@ -352,7 +352,7 @@ static inline int payload_chill_some(Payload *all, int64_t from, int64_t to) {
         size += page_size(all, page);
     }
     int64_t whole = (size + 4095) & ~(int64_t)4095;
-    Segment *one = calloc(1, sizeof(Segment));
+    MappedPages *one = calloc(1, sizeof(MappedPages));
     if (!one) return 0;
     if (ftruncate(all->file, at + whole)) {
         free(one);
@@ -391,7 +391,7 @@ static inline int payload_chill(Payload *all) {
 
 /* What was read of the file need not stay in memory. */
 static inline void payload_cool(Payload *all) {
-    for (Segment *one = all->segments; one; one = one->after)
+    for (MappedPages *one = all->segments; one; one = one->after)
         madvise(one->base, (size_t)one->size, MADV_DONTNEED);
 }
 

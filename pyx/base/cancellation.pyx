@@ -49,8 +49,8 @@ cdef class Cancellation:
             return 0
         self.next = now + CANCELLATION_NANOSECONDS
         hear()
-        if self.on_pulse is not None:
+        if self.on_progress is not None:
             with gil:
-                if self.on_pulse is not None:
-                    self.on_pulse(self.started)
+                if self.on_progress is not None:
+                    self.on_progress(self.started)
         return 0

@@ -2,12 +2,12 @@
  *
  * Most keys have few rows in a window, so a probe reads one line and an insert writes one.  A row
  * that a newer one pushes out of a full line is dropped if it has expired; otherwise it goes to one
- * of the lists of lists.h, which the key has until all in it have expired.  A probe looks there only
+ * of the lists of postings.h, which the key has until all in it have expired.  A probe looks there only
  * if the oldest row of the line is recent enough.
  *
  * A line holds 32 bits of a time: how far it lies from `base`.  Where 32 bits do not span what is
  * alive, they count steps of 2 ** shift, and exact times lie beside the lines, for those probes whose
- * bounds fall into the step of a row.  Values of the rows may lie beside both lines and lists (cells.h).
+ * bounds fall into the step of a row.  Values of the rows may lie beside both lines and lists (live_grid.h).
  *
  * A key with rows 0, 2, 5 at times 101, 104, 109; base 100, shift 0; 4 of the 8 slots:
  *

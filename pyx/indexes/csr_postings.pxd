@@ -16,7 +16,7 @@ cdef extern from "csr_postings.h" nogil:
         int64_t row_room
 
 
-cdef int new_ranks(
-    Csr *ranks, const int64_t *time, int64_t n, int64_t n_lists, int64_t first
+cdef int csr_allocate(
+    Csr *csr, const int64_t *time, int64_t n, int64_t n_lists, int64_t first
 ) except -1
-cdef void free_ranks(Csr *ranks) noexcept
+cdef void csr_free(Csr *csr) noexcept

@@ -15,22 +15,22 @@ cdef extern from "csr_postings.h" nogil:
     void csr_load(Csr *all, const int32_t *code)
 
 
-cdef int new_ranks(
-    Csr *ranks, const int64_t *time, int64_t n, int64_t n_lists, int64_t first
+cdef int csr_allocate(
+    Csr *csr, const int64_t *time, int64_t n, int64_t n_lists, int64_t first
 ) except -1:
     """Room for the lists of n rows."""
-    ranks.n = n
-    ranks.first = first
-    ranks.n_lists = n_lists
-    ranks.time = time
-    ranks.lists = <CsrList *>take_array(n_lists + 1, &ranks.list_room)
-    ranks.row = <int32_t *>take_array((n + CSR_SLACK + 1) // 2, &ranks.row_room)
+    csr.n = n
+    csr.first = first
+    csr.n_lists = n_lists
+    csr.time = time
+    csr.lists = <CsrList *>take_array(n_lists + 1, &csr.list_room)
+    csr.row = <int32_t *>take_array((n + CSR_SLACK + 1) // 2, &csr.row_room)
     return 0
 
 
-cdef void free_ranks(Csr *ranks) noexcept:
-    give_array(<int64_t *>ranks.lists, ranks.list_room)
-    give_array(<int64_t *>ranks.row, ranks.row_room)
+cdef void csr_free(Csr *csr) noexcept:
+    give_array(<int64_t *>csr.lists, csr.list_room)
+    give_array(<int64_t *>csr.row, csr.row_room)
 
 
 cdef class CsrPostings(Index):
@@ -47,7 +47,7 @@ cdef class CsrPostings(Index):
         self.state = &self.all
 
     def __dealloc__(self):
-        free_ranks(&self.all)
+        csr_free(&self.all)
 
     @staticmethod
     def load(const int32_t[::1] codes, const int64_t[::1] times, int64_t n_codes, int64_t first=0):
@@ -55,7 +55,7 @@ cdef class CsrPostings(Index):
         cdef CsrPostings self = CsrPostings()
         cdef int64_t n = codes.shape[0]
         self.time = times
-        new_ranks(&self.all, &times[0] if n else NULL, n, n_codes, first)
+        csr_allocate(&self.all, &times[0] if n else NULL, n, n_codes, first)
         with nogil:
             csr_load(&self.all, &codes[0] if n else NULL)
         return self

@@ -1,4 +1,4 @@
-/* Narrow bands on a live window: a grid over the values, the rows of a cell in a line (lines.h).
+/* Narrow bands on a live window: a grid over the values, the rows of a cell in a line (cache_lines.h).
  *
  * A probe for a range of values asks for the rows of all cells the range touches.  Values lie beside
  * the times, in lines and in lists, so one look decides for both.
@@ -102,7 +102,7 @@ static inline int64_t live_grid_open(LiveGrid *all, const Probe *probe, int64_t 
     }
 
 /* Go over cell probes up to `many` of the open block.  IN sets which rows of a line lie in first ..
- * last and from .. to, as bits; EMIT is that of lines.h. */
+ * last and from .. to, as bits; EMIT is that of cache_lines.h. */
 #define LIVE_GRID_PROBE(NAME, TARGET, OLDER, IN, EMIT)                                                 \
     TARGET static int NAME(const LiveGrid *cells, const Probe *probe, int64_t many, Cursor *cursor,   \
                            Pairs *out) {                                                           \

@@ -289,15 +289,15 @@ STATIC_GRID_OF(plain, , 8, STATIC_GRID_TEST_PLAIN, STATIC_GRID_EMIT_PLAIN)
         chosen_ = _pext_u64(0x0706050403020100ull, chosen_);                                       \
         __m256i order_ = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)chosen_));              \
         __m256i r_ = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(rows)), order_); \
-        __m256i first_ = _mm256_set1_epi64x(first), asker_ = _mm256_set1_epi64x(prober);            \
+        __m256i first_ = _mm256_set1_epi64x(first), prober_ = _mm256_set1_epi64x(prober);            \
         __m256i *row_ = (__m256i *)(out_row + n);                                                  \
         _mm256_storeu_si256(row_, _mm256_add_epi64(                                                \
                                       _mm256_cvtepi32_epi64(_mm256_castsi256_si128(r_)), first_)); \
         _mm256_storeu_si256(row_ + 1, _mm256_add_epi64(                                            \
                                           _mm256_cvtepi32_epi64(_mm256_extracti128_si256(r_, 1)), first_)); \
         if (bound) {                                                                               \
-            _mm256_storeu_si256((__m256i *)(bound + n), asker_);                                   \
-            _mm256_storeu_si256((__m256i *)(bound + n) + 1, asker_);                               \
+            _mm256_storeu_si256((__m256i *)(bound + n), prober_);                                   \
+            _mm256_storeu_si256((__m256i *)(bound + n) + 1, prober_);                               \
         } else {                                                                                   \
             _mm256_storeu_si256((__m256i *)(who + n), _mm256_set1_epi32((int32_t)prober));          \
         }                                                                                          \

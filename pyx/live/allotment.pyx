@@ -51,7 +51,7 @@ cdef struct Curve:
     int64_t more
 
 
-cdef struct Plan:
+cdef struct Spending:
     # one starting stream
     int n
     double known
@@ -253,7 +253,7 @@ cdef inline int64_t _worth_it(const Curve *c, double worth) noexcept nogil:
 # -- what a choice takes --------------------------------------------------------------------------
 
 
-cdef double _total(const Plan *plan) noexcept nogil:
+cdef double _total(const Spending *plan) noexcept nogil:
     """What all of it takes."""
     cdef double asked = plan.known, work = 0
     cdef const Curve *c
@@ -267,7 +267,7 @@ cdef double _total(const Plan *plan) noexcept nogil:
     return work
 
 
-cdef double _work(const Plan *plan, bint more) noexcept nogil:
+cdef double _work(const Spending *plan, bint more) noexcept nogil:
     """What was chosen takes; nothing if some hop has none: then its rows do not ask."""
     cdef double through = 1, asked = plan.known, work = 0
     cdef const Curve *c
@@ -285,7 +285,7 @@ cdef double _work(const Plan *plan, bint more) noexcept nogil:
     return work
 
 
-cdef double _work_at(Plan *plans, int n, double worth, bint more) noexcept nogil:
+cdef double _work_at(Spending *plans, int n, double worth, bint more) noexcept nogil:
     """Choose what is worth that much; the work of it."""
     cdef double work = 0
     cdef Curve *c
@@ -319,7 +319,7 @@ cdef inline int64_t _rank_of(double value) noexcept nogil:
     return both.bits if both.bits >= 0 else (<int64_t>0x7fffffffffffffff) ^ both.bits
 
 
-cdef double _choose(Plan *plans, int n, double work) noexcept nogil:
+cdef double _choose(Spending *plans, int n, double work) noexcept nogil:
     """The least worth of which all can be done; what is worth that much is chosen."""
     cdef int64_t fits = _rank_of(INFINITY), too_much = _rank_of(-INFINITY), middle
     if _work_at(plans, n, -INFINITY, False) <= work:
@@ -339,7 +339,7 @@ cdef double _choose(Plan *plans, int n, double work) noexcept nogil:
 # -- the allotment --------------------------------------------------------------------------------
 
 
-cdef void _draw_all(Plan *plan, bint partial, bint again) noexcept nogil:
+cdef void _draw_all(Spending *plan, bint partial, bint again) noexcept nogil:
     """Curves of all hops; ``again``: by what was chosen on the curves before."""
     cdef double after[MOST_HOPS]
     cdef double gains[MOST_HOPS]
@@ -369,7 +369,7 @@ cdef void _draw_all(Plan *plan, bint partial, bint again) noexcept nogil:
         _draw(&plan.hop[h], after[h], gains[h], up[h], partial)
 
 
-cdef void _follow(const Plan *plan, bint again, double *after) noexcept nogil:
+cdef void _follow(const Spending *plan, bint again, double *after) noexcept nogil:
     """What one partial result that a hop lets through makes the later hops do."""
     cdef double each = 0, asked, work, on
     cdef const Curve *c
@@ -387,13 +387,13 @@ cdef void _follow(const Plan *plan, bint again, double *after) noexcept nogil:
         after[h - 1] = each if asked > 0 else 0.0
 
 
-cdef void _take(Plan *plans, int n, double level, double work) noexcept nogil:
+cdef void _take(Spending *plans, int n, double level, double work) noexcept nogil:
     """Shares of what is chosen; what is left is for a part of the next basic window, or for some
     rows of a stream.
     """
     cdef double before = 0, part = 0, following = -INFINITY
     cdef bint begins, had, has, whole = True
-    cdef Plan *plan
+    cdef Spending *plan
     cdef Curve *c
     cdef int d, h
     cdef int64_t k
@@ -428,7 +428,7 @@ cdef void _take(Plan *plans, int n, double level, double work) noexcept nogil:
             plan.asks = 1.0 if plan.n == 1 and c.more == 1 and c.ask == 0 else part
 
 
-cdef double _fraction(const Plan *plan) noexcept nogil:
+cdef double _fraction(const Spending *plan) noexcept nogil:
     """Of the work of a starting stream."""
     cdef double whole = _total(plan), through = 1, asked = plan.known, work = 0, own, on
     cdef const Curve *c
@@ -450,7 +450,7 @@ cdef double _fraction(const Plan *plan) noexcept nogil:
     return plan.asks * work / whole
 
 
-cdef int _read(Plan *plan, direction) except -1:
+cdef int _read(Spending *plan, direction) except -1:
     """What was learned of the rows of a starting stream."""
     cdef const double[::1] view
     cdef Curve *c
@@ -479,7 +479,7 @@ cdef int _read(Plan *plan, direction) except -1:
     return 0
 
 
-cdef int64_t _windows_of(const Plan *plans, int n) noexcept nogil:
+cdef int64_t _windows_of(const Spending *plans, int n) noexcept nogil:
     cdef int64_t windows = 0
     cdef int d, h
     for d in range(n):
@@ -488,7 +488,7 @@ cdef int64_t _windows_of(const Plan *plans, int n) noexcept nogil:
     return windows
 
 
-cdef void _set_up(Plan *plans, int n, double *room, int32_t *places) noexcept nogil:
+cdef void _set_up(Spending *plans, int n, double *room, int32_t *places) noexcept nogil:
     """Room of every hop, and what does not change with the choice."""
     cdef Curve *c
     cdef double asked
@@ -522,7 +522,7 @@ cdef object _array(const double *values, int64_t n):
     return view.base
 
 
-cdef tuple _told(const Plan *plan):
+cdef tuple _told(const Spending *plan):
     """asks, shares by hop, worth by hop, fraction."""
     cdef const Curve *c
     cdef double[::1] view
@@ -541,7 +541,7 @@ cdef tuple _told(const Plan *plan):
 
 def totals(list directions):
     """What all work of each direction takes."""
-    cdef Plan *plan = <Plan *>calloc(1, sizeof(Plan))
+    cdef Spending *plan = <Spending *>calloc(1, sizeof(Spending))
     cdef list found = []
     if plan == NULL:
         out_of_memory(b"allotments", 1)
@@ -554,7 +554,7 @@ def totals(list directions):
     return found
 
 
-cdef double _total_of(Plan *plan, direction) except? -1:
+cdef double _total_of(Spending *plan, direction) except? -1:
     cdef int h
     for h in range(MOST_HOPS):
         plan.hop[h].arrived = NULL
@@ -566,7 +566,7 @@ cdef double _total_of(Plan *plan, direction) except? -1:
 def allot_together(list directions, double work, bint partial):
     """By direction: what rows ask, shares and worth of basic windows by hop, the fraction."""
     cdef int n = len(directions), d, passes = 1
-    cdef Plan *plans = <Plan *>calloc(max(n, 1), sizeof(Plan))
+    cdef Spending *plans = <Spending *>calloc(max(n, 1), sizeof(Spending))
     cdef double *room = NULL
     cdef int32_t *places = NULL
     cdef int64_t windows

@@ -61,7 +61,7 @@ cdef class Ingest:
     ) noexcept
     cdef bint _test(self, const ArrowArray *batch, Seen *seen) except -1
     cdef int _ask_filters(self, rows, Seen *seen) except -1
-    cdef Verdict _judge(self, Seen *seen, const int64_t *time, bint told) except *
+    cdef Verdict _classify(self, Seen *seen, const int64_t *time, bint told) except *
     cdef int _track(self, Seen *seen, const int64_t *time) except -1
     cdef int _count(self, rows, Seen *seen, int64_t late) except -1
     cdef int _set_aside(

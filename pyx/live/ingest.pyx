@@ -110,7 +110,7 @@ cdef class Ingest:
             return None
         if self.filters is not None:
             self._ask_filters(rows, &seen)
-        said = self._judge(&seen, arrived.time, told)
+        said = self._classify(&seen, arrived.time, told)
         if varlen and (seen.usable != NULL or not said.ordered):
             return None  # these are copied
         session_lock.begin()
@@ -265,12 +265,12 @@ cdef class Ingest:
             leave(_present(seen), <const uint8_t *>cnp.PyArray_DATA(present), seen.n)
         return 0
 
-    cdef Verdict _judge(self, Seen *seen, const int64_t *time, bint told) except *:
+    cdef Verdict _classify(self, Seen *seen, const int64_t *time, bint told) except *:
         """What the clock says of the rows, of which late ones are set aside."""
         cdef Verdict said
         if seen.bad == NULL and self.clock.in_order(seen.n, time):
             return Verdict(max(self.clock.newest, time[seen.n - 1]), INT64_MIN, 0, True)
-        said = self.clock.judge_rows(seen.n, time, seen.bad, seen.late)
+        said = self.clock.classify_rows(seen.n, time, seen.bad, seen.late)
         if said.late:
             self._set_aside(seen, time, said.watermark, told)
         return said

@@ -5,6 +5,6 @@ from windjoin.pyx.live.session_base import SessionBase
 from windjoin.pyx.live.shedder import Beat
 
 @disjoint_base
-class MeteredDoor(SessionBase):
+class MeteredInput(SessionBase):
     beat: Beat  # None until there is one
     def push(self, stream: Any, rows: Any) -> Any: ...

@@ -1,4 +1,4 @@
-"""A door that tells the beat of a session how long its pushes take."""
+"""The base of a session that sheds: it tells the beat how long its pushes take."""
 from libc.stdint cimport int64_t
 
 from windjoin.pyx.live.session_base cimport SessionBase
@@ -8,7 +8,7 @@ cdef extern from "clock.h" nogil:
     int64_t fine_nanoseconds()
 
 
-cdef class MeteredDoor(SessionBase):
+cdef class MeteredInput(SessionBase):
     """A `SessionBase` whose pushes are measured once it has a beat.
 
     `tell` is called before a push, and may refuse it by an error; `attend` after one.

@@ -26,7 +26,7 @@ cdef class Watermark:
     cdef int64_t mark(self) noexcept nogil
     cdef int64_t mark_after(self, int64_t newest) noexcept nogil
     cdef bint in_order(self, int64_t n, const int64_t *time) noexcept nogil
-    cdef Verdict judge_rows(
+    cdef Verdict classify_rows(
         self, int64_t n, const int64_t *time, const uint8_t *bad, uint8_t *late
     ) noexcept nogil
 

@@ -58,14 +58,14 @@ cdef class Watermark:
             return max(self.newest, times[n - 1]), True, None, self.mark()
         mask = np.empty(n, np.bool_)
         late = mask.view(np.uint8)
-        said = self.judge_rows(n, &times[0], NULL if bad is None else &bad[0], &late[0])
+        said = self.classify_rows(n, &times[0], NULL if bad is None else &bad[0], &late[0])
         return said.newest, said.ordered, mask if said.late else None, said.watermark
 
     cdef bint in_order(self, int64_t n, const int64_t *time) noexcept nogil:
         """Whether none of n rows, at least one, is late and their times never decrease."""
         return time[0] >= self.mark() and times_in_order(time, n)
 
-    cdef Verdict judge_rows(
+    cdef Verdict classify_rows(
         self, int64_t n, const int64_t *time, const uint8_t *bad, uint8_t *late
     ) noexcept nogil:
         """The same as `split_late`, with flags of late rows in ``late``; ``bad`` may be NULL."""

@@ -17,7 +17,7 @@ cdef class StreamJoiner:
     cdef Runner pipeline
     cdef Output out
     cdef readonly int64_t results
-    cdef int64_t since_care  # rows that came, and half of those that went
+    cdef int64_t since_maintenance  # rows that came, and half of those that went
     cdef public int64_t patience  # after so many `maintain` is called
     cdef bint by_code  # time and one key are all of a row; then these are what it goes to
     cdef bint by_value  # time and one number are

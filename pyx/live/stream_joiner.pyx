@@ -72,7 +72,7 @@ cdef class StreamJoiner:
         self.pipeline = pipeline
         self.out = Output(len(stores))
         self.out.stays = True
-        self.results = self.since_care = self.room = 0
+        self.results = self.since_maintenance = self.room = 0
         self.maintain = maintain
         self.patience = CARE_FIRST
         self.give = give
@@ -194,14 +194,14 @@ cdef class StreamJoiner:
             clock.newest = max(clock.newest, newest)
             self.given = self.give(self.out.finish())
         self._come_to(newest, n)
-        self.since_care += n
-        if self.since_care >= self.patience:
+        self.since_maintenance += n
+        if self.since_maintenance >= self.patience:
             self._maintain_sometimes()
         return 0
 
     cdef int _maintain_sometimes(self) except -1:
         cdef int64_t sooner = self.maintain()
-        self.since_care = 0
+        self.since_maintenance = 0
         self.patience = min(max(self.own.counts.rows_in // CARE_SHARE, CARE_FIRST), MAINTAIN_EVERY)
         if sooner:
             self.patience = min(self.patience, sooner)
@@ -223,7 +223,7 @@ cdef class StreamJoiner:
         if self.silence is not None and self.silence.heard(self.number if n else -1):
             but = -1  # others have come further, too
         gone = expire_others(self.stores, self.clocks, but) + self.own.drop_useless()
-        self.since_care += gone >> 1
+        self.since_maintenance += gone >> 1
         return 0
 
     # -- any rows ----------------------------------------------------------------------------------

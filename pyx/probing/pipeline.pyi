@@ -12,7 +12,7 @@ from windjoin.pyx.indexes.postings import KeyPostings
 
 @disjoint_base
 class Pipeline(Runner):
-    on_pulse: Callable[[int], object] | None
+    on_progress: Callable[[int], object] | None
     wary: bool
     on_raised: Callable[[dict[int, NDArray[np.int64]]], object] | None
     @property
@@ -56,5 +56,5 @@ class Pipeline(Runner):
         rows: Sequence[NDArray[np.int64]],  # const int64_t[::1], one per bound stream
         out: Output,
     ) -> None: ...
-    def run_lists(self, lists: KeyPostings, out: Output) -> None: ...
+    def run_postings(self, lists: KeyPostings, out: Output) -> None: ...
     def measured(self) -> list[dict[str, Any]]: ...

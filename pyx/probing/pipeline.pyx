@@ -285,13 +285,13 @@ cdef class Pipeline(Runner):
             self._carry_on(self.hops + self.n_hops - 2)
 
     @property
-    def on_pulse(self):
+    def on_progress(self):
         """Called now and then with the start rows done so far; None: nobody wants to know."""
-        return self.cancellation.on_pulse
+        return self.cancellation.on_progress
 
-    @on_pulse.setter
-    def on_pulse(self, call):
-        self.cancellation.on_pulse = call
+    @on_progress.setter
+    def on_progress(self, call):
+        self.cancellation.on_progress = call
 
     @property
     def started(self):
@@ -407,7 +407,7 @@ cdef class Pipeline(Runner):
             for h in range(self.n_hops)
         ]
 
-    def run_lists(self, KeyPostings lists, Output out):
+    def run_postings(self, KeyPostings lists, Output out):
         """The same for all rows of an index on the start stream, key after key.
 
         The first hop must ask by the key of that index: its lists are read one after the other.

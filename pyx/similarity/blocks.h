@@ -41,7 +41,7 @@ typedef struct {
 typedef struct {
     int64_t room;
     void *values;
-} Held;
+} BlockValues;
 
 static inline void block_add(Block *block, int64_t time, int64_t row) {
     if (block->n == 0) {

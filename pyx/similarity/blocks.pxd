@@ -22,7 +22,7 @@ cdef extern from "blocks.h" nogil:
         int64_t horizon
         int64_t version
         int64_t together
-    ctypedef struct Held:
+    ctypedef struct BlockValues:
         int64_t room
         void *values
     void block_add(Block *block, int64_t time, int64_t row)

@@ -167,8 +167,8 @@ cdef class BlockIndex(Index):
 cdef class RowIndex(BlockIndex):
     """Whole rows in blocks, all but a few of one length: vectors, or bytes.
 
-    The content of a block begins with `Held`.  A subclass sets ``content_bytes`` and ``least_room``
-    when it is made, and ``row_bytes`` in `begin`.
+    The content of a block begins with `BlockValues`.  A subclass sets ``content_bytes`` and
+    ``least_room`` when it is made, and ``row_bytes`` in `begin`.
     """
 
     def __dealloc__(self):
@@ -213,7 +213,7 @@ cdef class RowIndex(BlockIndex):
 
     cdef int make_room(self, Block *block, int64_t more) except -1 nogil:
         """Blocks begin small: a live window may never fill one.  ``more``: rows at hand."""
-        cdef Held *content = <Held *>self.blocks.content[self.blocks.last - 1]
+        cdef BlockValues *content = <BlockValues *>self.blocks.content[self.blocks.last - 1]
         cdef int64_t room
         cdef void *grown
         if block.n < content.room:
@@ -242,8 +242,8 @@ cdef class RowIndex(BlockIndex):
         return content
 
     cdef void free_content(self, void *content) noexcept nogil:
-        self.held -= self.content_bytes + (<Held *>content).room * self.row_bytes
-        free((<Held *>content).values)
+        self.held -= self.content_bytes + (<BlockValues *>content).room * self.row_bytes
+        free((<BlockValues *>content).values)
         free(content)
 
 

@@ -52,7 +52,7 @@ TARGET_AVX512 static void distance_sums(const Measure *m, DistancePairs *pairs, 
 }
 #endif
 
-/* A quick sum up to which (low) it is sure to be within the threshold, and from which on (high) above. */
+/* An estimated sum up to which (low) it is sure to be within the threshold, and from which on (high) above. */
 typedef struct {
     double low, high;
 } DistanceLimits;
@@ -68,7 +68,7 @@ static inline DistanceLimits distance_limits(const Measure *m, int64_t n) {
 }
 
 /* Whether sums say anything about a measure: of L2 and L1, on the processors that sum quickly. */
-static inline int has_quick(const Measure *m) {
+static inline int has_estimate(const Measure *m) {
     const int ordered = m->operation != EXACTLY && m->operation != OTHER_THAN;
     return isa_level() == ISA_AVX512 && ordered && (m->measure == L2 || m->measure == L1);
 }
@@ -79,7 +79,7 @@ static inline int rows_pass(const Measure *m, Components probing, Components tar
 }
 
 /* Which of many pairs of rows of n components pass: by their sums if that is clear. */
-static inline void distance_answers(const Measure *m, DistancePairs *pairs, int64_t many, int64_t n, uint8_t *fits) {
+static inline void test_distances(const Measure *m, DistancePairs *pairs, int64_t many, int64_t n, uint8_t *fits) {
 #ifdef WINDJOIN_X86
     const DistanceLimits limits = distance_limits(m, n);
     const int near = m->operation == BELOW || m->operation == UP_TO;
@@ -109,7 +109,7 @@ static inline int64_t keep_fitting(Pairs *pairs, int64_t from, int64_t many, con
 
 static void keep_measured(void *filter, const int64_t *bound, Pairs *pairs) {
     const Measure *m = filter;
-    const int quick = has_quick(m);
+    const int estimated = has_estimate(m);
     DistancePairs some;
     uint8_t fits[DISTANCE_MOST];
     int64_t n = pairs->n, kept = 0, many;
@@ -120,11 +120,11 @@ static void keep_measured(void *filter, const int64_t *bound, Pairs *pairs) {
             Components target = components(&m->target, pairs->row[from + many]);
             some.probing[many] = probing.at;
             some.target[many] = target.at;
-            if (!quick) fits[many] = (uint8_t)rows_pass(m, probing, target);
+            if (!estimated) fits[many] = (uint8_t)rows_pass(m, probing, target);
             else if (probing.n != length || target.n != length) break;
         }
-        if (quick && many) distance_answers(m, &some, many, length, fits);
-        else if (quick) { /* of two lengths */
+        if (estimated && many) test_distances(m, &some, many, length, fits);
+        else if (estimated) { /* of two lengths */
             many = 1;
             fits[0] = (uint8_t)rows_pass(m, components(&m->probing, bound[pairs->probe[from]]),
                                          components(&m->target, pairs->row[from]));

@@ -18,7 +18,7 @@ typedef struct {
     int64_t lo, hi; /* times of the rows it can meet */
     int64_t first_block, n_blocks;
     int64_t offset; /* of its bits */
-    int64_t listed; /* where its list begins, see few.h */
+    int64_t listed; /* where its list begins, see match_lists.h */
     int32_t n_listed; /* -1: there is none, -2: not made yet */
     int32_t slot;
 } MatchSet;
@@ -44,7 +44,7 @@ typedef struct {
     int64_t version;    /* of the blocks that the answers are about */
     void *more;         /* an index's own */
     int moving;         /* the part whose answers change most from probe to probe */
-    struct Others *others; /* what the answers of all other parts have in common, see few.h */
+    struct Others *others; /* what the answers of all other parts have in common, see match_lists.h */
     MeasureMatches part[MOST_PARTS];
 } ProbeGroup;
 

@@ -162,7 +162,7 @@ static inline void quantized_limits(QuantizedPack *pack, const QuantizedBlock *b
 #define TARGET_VNNI \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,bmi,bmi2,popcnt,fma")))
 
-static inline int has_coarse(void) {
+static inline int has_quantized(void) {
     static int known = -1;
     if (known < 0) known = isa_level() == ISA_AVX512 && __builtin_cpu_supports("avx512vnni");
     return known;
@@ -226,6 +226,6 @@ static inline int quantized_tile(int64_t quads, const QuantizedPack *pack, const
 #endif
 }
 #ifndef WINDJOIN_X86
-static inline int has_coarse(void) { return 0; }
+static inline int has_quantized(void) { return 0; }
 #endif
 #endif

@@ -117,7 +117,7 @@ static inline int near_rows(const uint8_t *probing, const uint8_t *row, int64_t 
 }
 
 /* Set the bits of rows [from, to) of a block that `fit`, for AT_ONCE asking rows from number p on. */
-static inline void judge_means(const Segments *s, int64_t b, int64_t from, int64_t to, const Bits *fit, int64_t p) {
+static inline void filter_by_means(const Segments *s, int64_t b, int64_t from, int64_t to, const Bits *fit, int64_t p) {
     const SegmentContent *content = s->blocks.content[b];
     const uint8_t *means = s->means + p * s->cut.stride;
     ImageProbe *probing = s->probing + p;
@@ -197,7 +197,7 @@ static inline void settle(const Segments *s, MeasureMatches *part, int64_t b, in
 }
 
 /* What a row asks: its means and its limits. */
-static inline void prepare_asking(const Segments *s, const MeasureMatches *part, const MatchSet *a, int64_t p) {
+static inline void prepare_probe(const Segments *s, const MeasureMatches *part, const MatchSet *a, int64_t p) {
     ImageProbe *one = s->probing + p;
     one->row = components(&part->measure.probing, a->row);
     one->limit = sum_limit(&part->measure, one->row.n);
@@ -218,7 +218,7 @@ static inline void fill_together(Segments *s, MeasureMatches *part, int64_t from
     if (chunk < 32) chunk = 32;
     for (int64_t k = 0; k < n; k++) {
         const MatchSet *a = part->match_sets + from + k;
-        prepare_asking(s, part, a, k);
+        prepare_probe(s, part, a, k);
         if (a->first_block < first) first = a->first_block;
         if (a->first_block + a->n_blocks > stop) stop = a->first_block + a->n_blocks;
         if (a->lo < lo) lo = a->lo;
@@ -231,7 +231,7 @@ static inline void fill_together(Segments *s, MeasureMatches *part, int64_t from
         time_bits(block, lo, hi, &fit);
         for (int64_t row = 0; row < block->n; row += chunk)
             for (int64_t p = 0; p < n; p += AT_ONCE)
-                judge_means(s, b, row, row + chunk < block->n ? row + chunk : block->n, &fit, p);
+                filter_by_means(s, b, row, row + chunk < block->n ? row + chunk : block->n, &fit, p);
         for (int64_t p = 0; p < n; p += AT_ONCE)
             settle(s, part, b, from + p, s->probing + p, n - p < AT_ONCE ? n - p : AT_ONCE);
         for (int64_t p = 0; p < n; p++) {

@@ -7,7 +7,7 @@
  * length, are "odd": they are always decided exactly.
  *
  * Where the processor multiplies bytes, distances and products are looked at in bytes first (see
- * coarse.h), at a quarter of the cost; floats follow for the tiles in which that leaves much open.
+ * quantized.h), at a quarter of the cost; floats follow for the tiles in which that leaves much open.
  */
 #ifndef WINDJOIN_TILES_H
 #define WINDJOIN_TILES_H
@@ -53,7 +53,7 @@ static inline uint8_t *part_bytes(const Tiles *t, const TileContent *content, in
 
 /* Whether vectors of a measure are held as bytes too. */
 static inline int holds_bytes(int measure, int64_t width) {
-    return has_coarse() && width <= WIDEST && (measure == L2 || measure == DOT || measure == COSINE);
+    return has_quantized() && width <= WIDEST && (measure == L2 || measure == DOT || measure == COSINE);
 }
 
 static inline double component(const Tiles *t, const void *at, int64_t k) {
@@ -106,7 +106,7 @@ static inline void row_limits(const Tiles *t, double size, float *sure, float *m
     }
 }
 
-static inline void asking_limits(const Tiles *t, const Measure *m, double size, float *sure, float *maybe) {
+static inline void probe_limits(const Tiles *t, const Measure *m, double size, float *sure, float *maybe) {
     double e = t->error, limit = m->threshold, band, middle;
     if (t->measure == L2) {
         limit = limit < 0 ? INFINITY : limit * limit;
@@ -220,7 +220,7 @@ static inline int tile_known(const Tiles *t, const MeasureMatches *part, int64_t
         if (!sorted_out(&none, &content->odd, fits, 0, found, unclear)) return 0;
     } else if (!sorted_out(sure, maybe, fits, far, found, unclear)) return 0;
     if (!block_within(block, a->lo, a->hi) && !keep_times(block, a->lo, a->hi, found, unclear)) return 0;
-    if (!other && has_quick(&part->measure)) return 1;
+    if (!other && has_estimate(&part->measure)) return 1;
     decide(part, block, a->row, unclear, found);
     memset(unclear, 0, sizeof(Bits));
     return 1;
@@ -269,7 +269,7 @@ static inline void gather_pack(Tiles *t, const MeasureMatches *part, int64_t fro
         pack->size[p] = tile_vector(t, row, t->rows + p * t->width);
         for (int64_t k = 0; k < t->width; k++) t->pack[k * most + p] = t->rows[p * t->width + k];
         if (row.n != t->width) pack->size[p] = -2;
-        asking_limits(t, &part->measure, pack->size[p], pack->sure + p, pack->maybe + p);
+        probe_limits(t, &part->measure, pack->size[p], pack->sure + p, pack->maybe + p);
         if (a->lo < pack->lo) pack->lo = a->lo;
         if (a->hi > pack->hi) pack->hi = a->hi;
         if (a->first_block < pack->first_block) pack->first_block = a->first_block;

@@ -17,7 +17,7 @@ typedef struct {
 /* Decide all pairs at hand. */
 static inline void undecided_settle(UndecidedPairs *o) {
     uint8_t fits[DISTANCE_MOST];
-    if (o->n) distance_answers(&o->part->measure, &o->pairs, o->n, o->width, fits);
+    if (o->n) test_distances(&o->part->measure, &o->pairs, o->n, o->width, fits);
     for (int64_t k = 0; k < o->n; k++)
         o->found[o->who[k]].word[o->place[k] >> 6] |= (uint64_t)fits[k] << (o->place[k] & 63);
     o->n = 0;

@@ -40,7 +40,7 @@ def test_unit_costs_follow_table_2() -> None:
 
 def figure_3(joining: float) -> list[Any]:
     """Plans with the steps of table 4 in milliseconds, 1 event/ms from each side."""
-    steps = [[op.Step("S", 0.5, 0.5)], [op.Step("P", 0.7)]]
+    steps = [[op.UnaryOperator("S", 0.5, 0.5)], [op.UnaryOperator("P", 0.7)]]
     return list(op.rewrites([("s1", 1.0), ("s2", 1.0)], steps, 1.0, 0.7, joining))
 
 
@@ -57,12 +57,12 @@ def test_plans_of_figure_3_differ_in_overload_alone() -> None:
 
 def test_equal_rates_may_cost_many_times_as_much() -> None:
     """Observation 1, in figures of its own: those of figure 1 are lost with its drawing."""
-    steps = [[op.Step("S", 1.0, 0.05)], []]
+    steps = [[op.UnaryOperator("S", 1.0, 0.05)], []]
     plans = list(op.rewrites([("s1", 10.0), ("s2", 10.0)], steps, 20.0, 1e-4, 1e-5))
     rates = {round(op.output_rate(plan), 9) for plan in plans}
     costs = sorted(op.cost(plan) for plan in plans)
     assert len(rates) == 2  # the selection is saturated where it comes first
-    free = [[op.Step("S", 0.001, 0.05)], []]
+    free = [[op.UnaryOperator("S", 0.001, 0.05)], []]
     plans = list(op.rewrites([("s1", 10.0), ("s2", 10.0)], free, 20.0, 1e-4, 0.00025))
     assert len({round(op.output_rate(plan), 9) for plan in plans}) == 1
     costs = sorted(op.cost(plan) for plan in plans)
@@ -86,7 +86,10 @@ def test_less_cost_may_mean_less_output() -> None:
 )
 def test_without_overload_every_rewrite_gives_the_same(first: Any, second: Any) -> None:
     steps = [
-        [op.Step(f"S{side}{n}", cost * 1e-6, share) for n, (share, cost) in enumerate(chain)]
+        [
+            op.UnaryOperator(f"S{side}{n}", cost * 1e-6, share)
+            for n, (share, cost) in enumerate(chain)
+        ]
         for side, chain in enumerate((first, second))
     ]
     plans = list(op.rewrites([("a", 1.0), ("b", 2.0)], steps, 0.5, 0.3, 1e-6))

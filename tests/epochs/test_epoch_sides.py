@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from windjoin.arrow.plan import Limits
 from windjoin.epochs import deciding
-from windjoin.epochs.asking import COMBINED, SEMI, asked_of
 from windjoin.epochs.planning import job_of
+from windjoin.epochs.requested import COMBINED, SEMI, requested_by
 from windjoin.kernels.pairwise import common_key
 
 from tests.api import build, schemas
@@ -46,7 +46,7 @@ def members(case: Case, batches: list[pa.RecordBatch]) -> Results:
 
 def strategies_for(query: Any, case: Case) -> list[str]:
     """Those that can tell what is asked."""
-    own, kept, asked = asked_of(query, schemas(case), Limits())
+    own, kept, asked = requested_by(query, schemas(case), Limits())
     assert asked is not None
     known = ["auto", "atr", "single"]
     if asked.form not in (SEMI, COMBINED):

@@ -26,7 +26,7 @@ TIME = "windjoin_time"
 OWN = frozenset({ROW, ID})  # columns of windjoin beside those of the frames
 KEPT, SEMI, ANTI, COMBINED = "kept", "semi", "anti", "combined"
 Schemas = Mapping[str, pa.Schema]
-Part = tuple[tuple[int, ...], Plan]  # streams, and their join
+SubJoin = tuple[tuple[int, ...], Plan]  # streams, and their join
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class Family:
     """What may be without partners: rows of one stream, or combinations of rows of several."""
 
     streams: tuple[int, ...]
-    waits: tuple[int, ...]  # once these have come past its deadline it gets no partner
+    awaited: tuple[int, ...]  # once these have come past its deadline it gets no partner
 
 
 @dataclass(frozen=True)
-class Asked:
+class Requested:
     """What is asked beside, or instead of, the results of an inner join."""
 
     query: Query  # as the user gave it
@@ -46,7 +46,7 @@ class Asked:
     form: str
     families: tuple[Family, ...]
     numbered: frozenset[int]  # streams whose rows have an `ID`
-    parts: tuple[Part, ...] = ()  # of combinations: streams and join
+    parts: tuple[SubJoin, ...] = ()  # of combinations: streams and join
 
     @cached_property
     def bound(self) -> BoundQuery:
@@ -74,7 +74,9 @@ def is_asked(query: Query) -> bool:
     return query.nearest is not None or not query.sides.plain
 
 
-def asked_of(query: Query, schemas: Schemas, limits: Limits) -> tuple[Query, Schemas, Asked | None]:
+def requested_by(
+    query: Query, schemas: Schemas, limits: Limits
+) -> tuple[Query, Schemas, Requested | None]:
     """The inner join that slots carry out, the columns that travel for it, and what is asked."""
     if not is_asked(query):
         own = without_memory(query)
@@ -89,7 +91,7 @@ def asked_of(query: Query, schemas: Schemas, limits: Limits) -> tuple[Query, Sch
         name: own.append(pa.field(ID, pa.int64())) if number in numbered else own
         for number, (name, own) in enumerate(kept.items())
     }
-    asked = Asked(without_memory(query), kept, form, families, frozenset(numbered))
+    asked = Requested(without_memory(query), kept, form, families, frozenset(numbered))
     if form == COMBINED:
         asked = replace(asked, parts=tuple(_parts(query, kept, wide, limits)))
     shown = [] if form == ANTI else _shown(query, kept)
@@ -113,10 +115,10 @@ def _families(query: Query) -> tuple[str, tuple[Family, ...]]:
     if sides.plain:
         return KEPT, ()
     if sides.keep:
-        waits = {s: tuple(o for o in everyone if o != s) for s in sides.keep}
+        awaited = {s: tuple(o for o in everyone if o != s) for s in sides.keep}
         if query.nearest is not None:  # a nearer row of its own stream may take its partner
-            waits = dict.fromkeys(sides.keep, everyone)
-        return KEPT, tuple(Family((s,), waits[s]) for s in sides.keep)
+            awaited = dict.fromkeys(sides.keep, everyone)
+        return KEPT, tuple(Family((s,), awaited[s]) for s in sides.keep)
     given = sides.given(count)
     waits_for = everyone if query.nearest is not None else sides.missing
     form = COMBINED if sides.combined(count) else SEMI if sides.exists else ANTI
@@ -140,13 +142,13 @@ def _identity(query: Query, family: Family) -> list[Expression]:
     ]
 
 
-def _parts(query: Query, kept: Schemas, wide: Schemas, limits: Limits) -> list[Part]:
+def _parts(query: Query, kept: Schemas, wide: Schemas, limits: Limits) -> list[SubJoin]:
     """The joins that tell of combinations, and of those that have partners."""
     (family,) = _families(query)[1]
     asked: list[tuple[Sequence[int], list[Expression]]] = [(base(query), _shown(query, kept))]
     if query.sides.missing:
         asked.append((against(query), []))
-    found: list[Part] = []
+    found: list[SubJoin] = []
     for streams, shown in asked:
         own = replace(part(query, streams), select=(*shown, *_identity(query, family)))
         schemas = {name: wide[name] for name in own.names}
@@ -157,7 +159,7 @@ def _parts(query: Query, kept: Schemas, wide: Schemas, limits: Limits) -> list[P
     return found
 
 
-def check_strategy(asked: Asked | None, strategy: str) -> None:
+def check_strategy(asked: Requested | None, strategy: str) -> None:
     """Refuse what slots that share rows in that way cannot decide."""
     if asked is None:
         return
