@@ -69,9 +69,10 @@ def cimport_root() -> str:
     package = Path("build/cimport/windjoin")
     package.mkdir(parents=True, exist_ok=True)
     (package / "__init__.pxd").touch()
-    link = package / "pyx"
-    if not link.is_symlink():
-        link.symlink_to(Path("pyx").resolve(), target_is_directory=True)
+    link, here = package / "pyx", Path("pyx").resolve()
+    if not link.is_symlink() or link.resolve() != here:  # as in a checkout that was copied or moved
+        link.unlink(missing_ok=True)
+        link.symlink_to(here, target_is_directory=True)
     return str(package.parent)
 
 
