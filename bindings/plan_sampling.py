@@ -16,7 +16,7 @@ import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.errors import FunctionError
 from windjoin.expressions import Expression
-from windjoin.kernels.spec import I64, Function, Opaque, Predicate, Rows, Similarity
+from windjoin.kernels.spec import I64, Predicate, Rows
 from windjoin.kernels.statistics import Statistics
 from windjoin.query import Query, join
 
@@ -77,7 +77,7 @@ def _condition_of(
     query: Query, predicate: Predicate, predicates: Sequence[Predicate]
 ) -> Expression | None:
     """The condition that a predicate of a costly kind, and no other, was made of."""
-    if not isinstance(predicate, (Similarity, Function, Opaque)):
+    if not predicate.sampled_as_asked:
         return None
     alike = [one for one in predicates if one.text == predicate.text]
     names = {query.names[stream] for stream in predicate.streams_read}

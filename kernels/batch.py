@@ -20,7 +20,7 @@ from windjoin.kernels.scores import Scores
 from windjoin.kernels.side import Table
 from windjoin.kernels.similarity import with_sampled
 from windjoin.kernels.sorting import Sorted, in_time_order
-from windjoin.kernels.spec import I64, Bools, Function, JoinSpec, Nearest, Opaque, Rows
+from windjoin.kernels.spec import I64, Bools, JoinSpec, Nearest, Opaque, Rows
 from windjoin.kernels.statistics import Statistics, measure, unseen
 from windjoin.kernels.threads import in_threads
 from windjoin.kernels.varlen import encode_varlen
@@ -165,7 +165,7 @@ def _start(spec: JoinSpec) -> int | None:
 
 def _gives_marks_only(spec: JoinSpec) -> bool:
     """Whether it is enough to know which rows are in a result; functions may raise for a result."""
-    called = any(isinstance(p, (Function, Opaque)) for p in spec.predicates)
+    called = any(p.calls for p in spec.predicates)
     return spec.kept is not None and spec.kept.form != "pairs" and not called
 
 

@@ -55,7 +55,7 @@ def as_code_filter(
     bound, own = predicate.left, predicate.right
     if own.stream != target:
         bound, own = own, bound
-    return keys_filter(bound, own, "== code" if isinstance(predicate, Equal) else "!= code", sides)
+    return keys_filter(bound, own, predicate.code_operator, sides)
 
 
 def keys_filter(bound: Key, own: Key, operator: str, sides: Sequence[Side]) -> CompareFilter:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from windjoin.kernels.comparison import as_code_filter, as_filter, keys_filter, rows_differ
+from windjoin.kernels.comparison import (
+    CompareFilter,
+    as_code_filter,
+    as_filter,
+    keys_filter,
+    rows_differ,
+)
 from windjoin.kernels.functions import compiled_mask
 from windjoin.kernels.order import Order, OrderHop
 from windjoin.kernels.raised import Look
@@ -20,6 +26,7 @@ from windjoin.kernels.spec import (
     InRowWindow,
     JoinSpec,
     NotEqual,
+    Opaque,
     Predicate,
     Similarity,
 )
@@ -102,16 +109,30 @@ def step_filters(step: OrderHop, sides: Sequence[Side]) -> list[tuple[Any, ...]]
 
 def lower(predicate: Predicate, target: int, sides: Sequence[Side]) -> tuple[Any, ...]:
     """One predicate as a filter of the pipeline."""
-    if isinstance(predicate, (Equal, NotEqual)):
-        return as_code_filter(predicate, target, sides)
-    if isinstance(predicate, InRowWindow):
-        predicate = Compare(predicate.left, "<=", predicate.right, "int64")
-    if isinstance(predicate, (Compare, Between)):
-        return as_filter(predicate, target, sides)
-    if isinstance(predicate, Function):
-        operands = [(o.stream, sides[o.stream].view(o.column)) for o in predicate.operands]
-        return ("function", compiled_mask(predicate), operands)
-    if isinstance(predicate, Similarity):
-        return as_measure_filter(predicate, target, sides)
-    evaluate: Callable[..., Any] = predicate.evaluate
-    return ("callback", evaluate, predicate.streams)
+    return FILTERS[type(predicate)](predicate, target, sides)
+
+
+def _row_window_filter(p: InRowWindow, target: int, sides: Sequence[Side]) -> CompareFilter:
+    return as_filter(Compare(p.left, "<=", p.right, "int64"), target, sides)
+
+
+def _function_filter(p: Function, target: int, sides: Sequence[Side]) -> tuple[Any, ...]:
+    operands = [(o.stream, sides[o.stream].view(o.column)) for o in p.operands]
+    return ("function", compiled_mask(p), operands)
+
+
+def _callback_filter(p: Opaque, target: int, sides: Sequence[Side]) -> tuple[Any, ...]:
+    return ("callback", p.evaluate, p.streams)
+
+
+# how a predicate of each kind is tested on candidates; a new kind has a line here
+FILTERS: dict[type[Predicate], Callable[[Any, int, Sequence[Side]], tuple[Any, ...]]] = {
+    Equal: as_code_filter,
+    NotEqual: as_code_filter,
+    Compare: as_filter,
+    Between: as_filter,
+    InRowWindow: _row_window_filter,
+    Function: _function_filter,
+    Similarity: as_measure_filter,
+    Opaque: _callback_filter,
+}

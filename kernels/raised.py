@@ -38,7 +38,7 @@ def raised_among(spec: JoinSpec, values: Values, rows: Mapping[int, I64]) -> I64
     """
     found = np.full(len(rows[0]), -1)
     for number, predicate in enumerate(spec.predicates):
-        if isinstance(predicate, (Function, Opaque)):
+        if predicate.calls:
             raised = _states(predicate, values, rows) != PASSED
             found[raised & (found < 0)] = number
     return found
@@ -83,11 +83,10 @@ class Look:
         return self.sides[operand.stream].values(operand.column, rows)
 
 
-def _states(
-    predicate: Function | Opaque, values: Values, rows: Mapping[int, I64]
-) -> NDArray[np.uint8]:
+def _states(predicate: Predicate, values: Values, rows: Mapping[int, I64]) -> NDArray[np.uint8]:
     """Per result 0, PASSED, or 2 where it raised."""
     if isinstance(predicate, Opaque):
         mask = predicate.evaluate({s: rows[s] for s in predicate.streams})
         return np.ascontiguousarray(mask).view(np.uint8)
+    assert isinstance(predicate, Function), predicate
     return masked(predicate, [values(o, rows[o.stream]) for o in predicate.operands])

@@ -73,6 +73,8 @@ class Reading:
     __slots__ = ()
     usual_share: ClassVar[float]  # of the pairs in a window that pass, before any row was seen
     filter_cost: ClassVar[float]  # nanoseconds per candidate, as a filter
+    calls: ClassVar[bool] = False  # a function of the user's, which may raise
+    sampled_as_asked: ClassVar[bool] = False  # its share is found by joining a sample
 
     @property
     def operands_read(self) -> tuple[Operand, ...]:
@@ -113,6 +115,7 @@ class Reading:
 class Equal(Reading):
     """``left == right``, by key."""
 
+    code_operator: ClassVar[str] = "== code"
     usual_share: ClassVar[float] = 0.01
     filter_cost: ClassVar[float] = 1.5
 
@@ -130,6 +133,7 @@ class Equal(Reading):
 class NotEqual(Reading):
     """``left != right``, by key."""
 
+    code_operator: ClassVar[str] = "!= code"
     usual_share: ClassVar[float] = 0.99
     filter_cost: ClassVar[float] = 1.5
 
@@ -217,6 +221,8 @@ class Function(Reading):
 
     usual_share: ClassVar[float] = 0.2
     filter_cost: ClassVar[float] = 3.0
+    calls: ClassVar[bool] = True
+    sampled_as_asked: ClassVar[bool] = True
 
     function: Callable[..., Any]
     operands: tuple[Operand, ...]
@@ -266,6 +272,8 @@ class Opaque(Reading):
 
     usual_share: ClassVar[float] = 0.2
     filter_cost: ClassVar[float] = 60.0
+    calls: ClassVar[bool] = True
+    sampled_as_asked: ClassVar[bool] = True
 
     streams: tuple[int, ...]
     evaluate: Callable[[Mapping[int, I64]], NDArray[Any]]
@@ -287,6 +295,7 @@ class Similarity(Reading):
 
     usual_share: ClassVar[float] = 0.01
     filter_cost: ClassVar[float] = 20.0
+    sampled_as_asked: ClassVar[bool] = True
 
     left: Varlen
     right: Varlen

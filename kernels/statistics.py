@@ -6,7 +6,7 @@ others of the same query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -111,24 +111,44 @@ def _spread(n: int, usable: NDArray[np.bool_] | None, phase: float) -> NDArray[n
 def _share(
     predicate: Predicate, rows: list[Rows], samples: list[NDArray[np.int64]]
 ) -> float | None:
-    if isinstance(predicate, (Equal, NotEqual)):
-        left, right = (
-            _key_sample(rows[key.stream].keys[key.key], samples[key.stream])
-            for key in (predicate.left, predicate.right)
-        )
-        equal = _equal_share(left, right)
-        return equal if isinstance(predicate, Equal) or equal is None else 1.0 - equal
-    if isinstance(predicate, (Compare, Between)):
-        x, y = (
-            rows[side.stream].columns[side.column][samples[side.stream]]
-            for side in (predicate.left, predicate.right)
-        )
-        if not len(x) or not len(y):
-            return None
-        # sorted ones are looked for in one sweep
-        hits = _ordered_hits(predicate, np.sort(x), np.sort(y))
-        return max(hits, 0.5) / (len(x) * len(y))
-    return None
+    sampled = SHARES.get(type(predicate))
+    return None if sampled is None else sampled(predicate, rows, samples)
+
+
+def _share_equal(
+    p: Equal | NotEqual, rows: list[Rows], samples: list[NDArray[np.int64]]
+) -> float | None:
+    left, right = (
+        _key_sample(rows[key.stream].keys[key.key], samples[key.stream]) for key in p.keys_read
+    )
+    return _equal_share(left, right)
+
+
+def _share_unequal(p: NotEqual, rows: list[Rows], samples: list[NDArray[np.int64]]) -> float | None:
+    equal = _share_equal(p, rows, samples)
+    return None if equal is None else 1.0 - equal
+
+
+def _share_ordered(
+    p: Compare | Between, rows: list[Rows], samples: list[NDArray[np.int64]]
+) -> float | None:
+    x, y = (
+        rows[side.stream].columns[side.column][samples[side.stream]] for side in p.operands_read
+    )
+    if not len(x) or not len(y):
+        return None
+    # sorted ones are looked for in one sweep
+    hits = _ordered_hits(p, np.sort(x), np.sort(y))
+    return max(hits, 0.5) / (len(x) * len(y))
+
+
+# kinds of predicates whose share a sample of columns tells; of others it is the usual one
+SHARES: dict[type[Predicate], Callable[[Any, list[Rows], list[Any]], float | None]] = {
+    Equal: _share_equal,
+    NotEqual: _share_unequal,
+    Compare: _share_ordered,
+    Between: _share_ordered,
+}
 
 
 def _key_sample(column: Any, sample: NDArray[np.int64]) -> NDArray[Any]:
