@@ -9,7 +9,6 @@ from windjoin.diffusion.load import Host
 from windjoin.diffusion.reroute import reroute
 from windjoin.kernels.order import best_order
 from windjoin.kernels.pairwise import pair_shares
-from windjoin.kernels.renewal import Renewal
 from windjoin.kernels.replanning import FIRST_LOOK, LEAST_ROWS, better_orders, next_look, seen
 from windjoin.kernels.spec import JoinSpec, StreamSpec
 from windjoin.kernels.statistics import Statistics
@@ -83,8 +82,3 @@ def resized(spec: JoinSpec, stream: int, window: int) -> JoinSpec:
     streams: list[StreamSpec] = list(spec.streams)
     streams[stream] = replace(streams[stream], window=window)
     return replace(spec, streams=tuple(streams))
-
-
-def renewal_for(spec: JoinSpec) -> Renewal:
-    """When to begin anew, by the longest window."""
-    return Renewal(max(stream.window for stream in spec.streams))

@@ -15,7 +15,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 from windjoin.diffusion.errors import RoutingError
 
@@ -178,21 +177,6 @@ def merged(cuts: Sequence[Cut], placed: Sequence[Assignment]) -> list[list[int]]
                 old = group[below]
                 group = [group[number] if g == old else g for g in group]
     return [[n for n in range(len(cuts)) if group[n] == one] for one in sorted(set(group))]
-
-
-def exhaustive(
-    cuts: Sequence[Cut],
-    sites: Sequence[SiteState],
-    links: Mapping[Link, float] | None = None,
-    weights: tuple[float, float] = (0.5, 0.5),
-) -> tuple[float, list[str]]:
-    """The assignment with the greatest sum of scores, of all there are: for small cases."""
-    _check(cuts, sites, weights)
-    network = Network(sites, links)
-    return max(
-        (total_score(cuts, names, network, weights), list(names))
-        for names in product(network.sites, repeat=len(cuts))
-    )
 
 
 def total_score(

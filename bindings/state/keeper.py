@@ -344,11 +344,6 @@ class Keeper:
         if self.residence.epoch or self.hosts is not None or 2 * self._bytes > self.limit:
             self.counted.note(found[0])
 
-    @property
-    def has_spilled(self) -> bool:
-        """Whether rows have left memory that others may still meet."""
-        return bool(self.owing)
-
     def head(self, stream: int) -> int:
         """The number of the first row of a window."""
         return self._live.windows[stream].head

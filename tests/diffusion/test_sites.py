@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from windjoin.diffusion.sites import (
     Network,
     SiteState,
     assign,
-    exhaustive,
     merged,
     total_score,
 )
@@ -97,6 +97,15 @@ def problems(draw: Any) -> tuple[list[Cut], list[SiteState]]:
         below = Flowing("part", draw(st.floats(0, 50)), len(cuts) - 1)
         cuts.append(Cut((below, stream(name, draw(st.floats(0, 50)))), 1.0))
     return cuts, sites
+
+
+def exhaustive(cuts: list[Cut], sites: list[SiteState]) -> tuple[float, list[str]]:
+    """The assignment with the greatest sum of scores, of all there are."""
+    network = Network(sites, None)
+    return max(
+        (total_score(cuts, names, network, (0.5, 0.5)), list(names))
+        for names in product(network.sites, repeat=len(cuts))
+    )
 
 
 @given(problems())
