@@ -21,7 +21,7 @@ from windjoin.epochs.manifest import (
 from windjoin.epochs.marks import file_name, min_mark
 from windjoin.epochs.owning import fewer_or_more
 from windjoin.epochs.routing import Owners, Routes, Units
-from windjoin.epochs.slotfile import Footer, read_slot
+from windjoin.epochs.slotfile import Footer, read_footer
 from windjoin.epochs.storage import Folder
 from windjoin.errors import LogError, QueryError, quoted
 
@@ -56,11 +56,11 @@ def decide(
     """
     known = read_manifest(job.log, epoch, run)
     if known is not None:
-        return known
+        return _own(job, known)
     other = _decided(job, epoch) if adopt else None
     if other is not None:
-        check_same(other.query, job.described(), job.root)
-        made = replace(other, run=run)
+        check_same(other.query, job.described(), job.log.path())
+        made = replace(other, run=run, job=job.plan.identity)
     elif epoch == 0:
         made = _first(job, run, now(), slots)
     else:
@@ -70,6 +70,16 @@ def decide(
         return made
     known = read_manifest(job.log, epoch, run)
     assert known is not None
+    return _own(job, known)
+
+
+def _own(job: Job, known: Manifest) -> Manifest:
+    """The manifest if it is that of this join, and not of another one in the same query."""
+    if known.job != job.plan.identity:
+        raise QueryError(
+            f"two joins of one streaming query keep their windows in {job.log.path()}; give each"
+            " windjoin.spark.stream a folder of its own with log="
+        )
     return known
 
 
@@ -95,7 +105,7 @@ def _first(job: Job, run: str, now: float, slots: int | None) -> Manifest:
         0, run, None, count, 0, tuple(every), _ended(job, nothing), nothing, window,
         job.described(), job.reach,
         seen=(now,) * job.streams, decided=now, schemas=job.schemas(), before=nothing,
-        marks=job.asked is not None, together=job.together,
+        marks=job.asked is not None, together=job.together, job=job.plan.identity,
     )  # fmt: skip
 
 
@@ -104,7 +114,7 @@ def _next(
 ) -> Manifest:
     parent = parent_of(job.log, epoch, run)
     if parent.run != run:
-        check_same(parent.query, job.described(), job.root)
+        check_same(parent.query, job.described(), job.log.path())
     report = report_of(job.log, parent)
     newest, watermarks, seen = _marks(job, epoch, parent, report.counts, now)
     draft = replace(parent, watermarks=watermarks)
@@ -122,6 +132,7 @@ def _next(
         job.reach, merge_of(entries), seen, now, report.loads,
         _totals(job, parent.totals, report), state, job.schemas(),
         parent.watermarks, placed[len(window) :], job.asked is not None, job.together,
+        job.plan.identity,
     )  # fmt: skip
 
 
@@ -131,7 +142,7 @@ def parent_of(log: Folder, epoch: int, run: str) -> Manifest:
     runs = [name for name in log.names(f"{before:010d}") if log.has(f"{before:010d}/{name}/{NAME}")]
     if not runs:
         raise LogError(
-            f"the log in {log.root} has no epoch {before}, and epoch {epoch} builds upon it: the"
+            f"the log in {log.path()} has no epoch {before}, and epoch {epoch} builds upon it: the"
             " log was deleted, or is not that of this checkpoint; restore it, or begin anew with an"
             " empty checkpoint"
         )
@@ -140,10 +151,7 @@ def parent_of(log: Folder, epoch: int, run: str) -> Manifest:
     for one in runs:
         known = read_manifest(log, before, one)
         assert known is not None
-        wanted = [str(n) for n in range(known.slots)]
-        if known.marks:
-            wanted += [os.path.basename(file_name("", n)) for n in range(known.slots)]
-        left = [n for n in wanted if not log.has(f"{known.folder}/{n}")]
+        left = not_written(log, known)
         if not left:
             return known
     raise LogError(
@@ -152,6 +160,14 @@ def parent_of(log: Folder, epoch: int, run: str) -> Manifest:
         " (limit, first and show do not), or the files were deleted: restore them, or begin anew"
         " with an empty checkpoint"
     )
+
+
+def not_written(log: Folder, decided: Manifest) -> list[str]:
+    """The files that slots have not written yet in an epoch."""
+    wanted = [str(n) for n in range(decided.slots)]
+    if decided.marks:
+        wanted += [os.path.basename(file_name("", n)) for n in range(decided.slots)]
+    return [n for n in wanted if not log.has(f"{decided.folder}/{n}")]
 
 
 def check_same(was: dict[str, str], asked: dict[str, str], root: str) -> None:
@@ -170,12 +186,12 @@ def check_same(was: dict[str, str], asked: dict[str, str], root: str) -> None:
 
 def report_of(log: Folder, done: Manifest) -> Report:
     """What the slots of an epoch wrote."""
-    footers = [read_slot(log, f"{done.folder}/{slot}").footer for slot in range(done.slots)]
+    footers = [read_footer(log, f"{done.folder}/{slot}") for slot in range(done.slots)]
     loads = loads_of(log, done)
     counts = next((footer.counts for footer in footers if footer.counts), ())
     marks = []
     if done.marks:
-        marks = [read_slot(log, file_name(done.folder, n)).footer for n in range(done.slots)]
+        marks = [read_footer(log, file_name(done.folder, n)) for n in range(done.slots)]
     return Report(_entry(done, footers, marks), counts, loads)
 
 

@@ -14,6 +14,7 @@ from windjoin.binding import BoundQuery
 from windjoin.epochs.requested import Requested
 from windjoin.epochs.routing import Units
 from windjoin.epochs.storage import Folder
+from windjoin.epochs.stores import folder_at
 from windjoin.expressions import Expression, Udf
 from windjoin.query import Query
 from windjoin.shedding import Shedding
@@ -59,7 +60,12 @@ class Job:
     @property
     def log(self) -> Folder:
         """Where the log lies."""
-        return Folder(self.root)
+        return folder_at(self.root)
+
+    @property
+    def told_apart(self) -> str:
+        """A part of names of files: those of another query must not be taken for this one's."""
+        return self.root.partition("?")[0].rpartition("/")[2][:13]
 
     @property
     def windows(self) -> tuple[int, ...]:

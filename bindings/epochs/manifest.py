@@ -73,6 +73,7 @@ class Manifest:
     leaving: tuple[Entry, ...] = ()  # what was in the window then and is not any more
     marks: bool = False  # slots write down which rows have partners
     together: bool = False  # rows stay until all streams have passed them
+    job: str = ""  # which join it is: a streaming query may have several
     version: int = VERSION
 
     @property
@@ -146,7 +147,7 @@ def read_manifest(log: Folder, epoch: int, run: str) -> Manifest | None:
         from windjoin.errors import LogError
 
         raise LogError(
-            f"the log in {log.root} has format {told['version']}, and this windjoin reads formats"
+            f"the log in {log.path()} has format {told['version']}, and this windjoin reads formats"
             f" up to {VERSION}; go on with the newer windjoin that wrote it"
         )
     return Manifest.heard(told)

@@ -27,7 +27,7 @@ from windjoin.epochs.packing import COUNTED, COUNTS, REJECTED, rejected_schema
 from windjoin.epochs.requested import COMBINED, Requested
 from windjoin.epochs.settling import Settling
 from windjoin.epochs.slotfile import ALONE, MERGED, NEW, SlotFile, SlotWriter, read_slot
-from windjoin.epochs.storage import Folder, local_path
+from windjoin.epochs.stores import folder_at
 from windjoin.epochs.warm import Warm, forget, serves
 from windjoin.epochs.window import SlotWindow, table_of
 from windjoin.kernels.spec import I64
@@ -50,7 +50,7 @@ def probe_epoch(
     Where partial results travel there are several stages; all but the last give segments for the
     next.  The slot's file is written in the first, before anything leaves.
     """
-    work = _Slot(job, manifest, slot, stage)
+    work = SlotWork(job, manifest, slot, stage)
     with at_place(f"epoch {manifest.epoch}, slot {slot}"):
         work.take(batches)
         if stage:
@@ -63,7 +63,7 @@ def probe_epoch(
             told |= load
 
 
-class _Slot:
+class SlotWork:
     def __init__(self, job: Job, manifest: Manifest, slot: int, stage: int) -> None:
         self.job, self.manifest, self.slot, self.stage = job, manifest, slot, stage
         routes = manifest.own
@@ -173,8 +173,8 @@ class _Slot:
         name = self.job.plan.query.names[stream]
         made = pa.BufferOutputStream()
         pq.write_table(pa.Table.from_batches(rows), made)
-        folder = Folder(local_path(self.job.rejected))
-        file = f"{name}/epoch-{self.manifest.epoch:010d}.parquet"
+        folder = folder_at(self.job.rejected)
+        file = f"{name}/epoch-{self.manifest.epoch:010d}-{self.job.told_apart}.parquet"
         folder.put(file, [made.getvalue()])
 
     # -- results leave ---------------------------------------------------------------------------

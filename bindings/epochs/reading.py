@@ -11,6 +11,7 @@ import pyarrow as pa
 from windjoin.epochs.manifest import NAME, Manifest, read_manifest
 from windjoin.epochs.slotfile import SlotFile, read_slot
 from windjoin.epochs.storage import Folder, local_path
+from windjoin.epochs.stores import below, folder_at, shown
 from windjoin.errors import LogError, hint
 
 _FIELDS: list[Any] = [
@@ -59,7 +60,7 @@ class Log:
         """All rows of a stream that are held, copies of rows in several slots among them."""
         if stream not in self.names:
             raise LogError(
-                f"stream {stream!r} is not in the log in {self.folder.root}"
+                f"stream {stream!r} is not in the log in {self.folder.path()}"
                 f"{hint(str(stream), self.names)}"
             )
         schema = schema_from(self.last.schemas[stream])
@@ -80,12 +81,12 @@ class Log:
 def open_log(path: str) -> Log:
     """The log in a folder: that of a query, of several, or a checkpoint that has one."""
     root = local_path(path)
-    for folder in _below(Folder(root), 3):
+    for folder in _below(folder_at(root), 3):
         found = _last(folder)
         if found is not None:
             return Log(folder, found)
     raise LogError(
-        f"there is no log in {root}; give the folder that log= named, or the checkpoint of"
+        f"there is no log in {shown(root)}; give the folder that log= named, or the checkpoint of"
         " windjoin.spark.start"
     )
 
@@ -95,7 +96,7 @@ def _below(folder: Folder, depth: int) -> Iterator[Folder]:
     if depth:
         for name in folder.names():
             if not name.isdigit():
-                yield from _below(Folder(folder.path(name)), depth - 1)
+                yield from _below(folder_at(below(folder.root, name)), depth - 1)
 
 
 def _last(folder: Folder) -> Manifest | None:

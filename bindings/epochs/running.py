@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from windjoin.epochs.job import Job
+from windjoin.epochs.stores import below
 
 
 def of_query(job: Job, query: str) -> Job:
     """The job with a log of its own: several queries may have one folder for theirs."""
-    return replace(job, root=os.path.join(job.root, query))
+    return replace(job, root=below(job.root, query))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
-from windjoin.epochs.storage import Folder
+from windjoin.epochs.stores import folder_at
 
 
 def write_parquet(
@@ -29,6 +29,6 @@ def write_parquet(
             rows += batch.num_rows
             writer.write_batch(batch)
     if rows or manifest.epoch == slot == 0:
-        name = f"epoch-{manifest.epoch:010d}-slot-{slot:04d}.parquet"
-        Folder(path).put(name, [made.getvalue()])
+        name = f"epoch-{manifest.epoch:010d}-slot-{slot:04d}-{job.told_apart}.parquet"
+        folder_at(path).put(name, [made.getvalue()])
     return rows

@@ -103,9 +103,28 @@ class SlotFile:
 def read_slot(folder: Folder, name: str) -> SlotFile:
     """Open the file of a slot."""
     data = folder.map(name)
-    whole = data.size >= TAIL and data[-len(MARK) :].to_pybytes() == MARK
-    length = int.from_bytes(data[-TAIL : -len(MARK)].to_pybytes(), "little") if whole else 0
-    if not whole or length > data.size - TAIL:
+    return SlotFile(data, _footer(folder, name, data))
+
+
+def read_footer(folder: Folder, name: str) -> Footer:
+    """What a slot's file tells of itself, without its rows."""
+    data = folder.ending(name)
+    length = _length(data)
+    if length is not None and length > data.size - TAIL:
+        data = folder.ending(name, length + TAIL)
+    return _footer(folder, name, data)
+
+
+def _length(data: pa.Buffer) -> int | None:
+    """Of the footer; None if the end is not that of a whole file."""
+    if data.size < TAIL or data[-len(MARK) :].to_pybytes() != MARK:
+        return None
+    return int.from_bytes(data[-TAIL : -len(MARK)].to_pybytes(), "little")
+
+
+def _footer(folder: Folder, name: str, data: pa.Buffer) -> Footer:
+    length = _length(data)
+    if length is None or length > data.size - TAIL:
         raise LogError(
             f"{folder.path(name)} is cut off: {data.size} bytes, and no footer at their end;"
             " restore it from a copy of the log, or begin anew with an empty checkpoint"
@@ -117,4 +136,4 @@ def read_slot(folder: Folder, name: str) -> SlotFile:
             f" to {VERSION}; go on with the newer windjoin that wrote it"
         )
     sections = tuple(SlotSection(**one) for one in told["sections"])
-    return SlotFile(data, Footer(told["slot"], sections, tuple(told["counts"])))
+    return Footer(told["slot"], sections, tuple(told["counts"]))

@@ -16,22 +16,20 @@ import pyarrow as pa
 from windjoin.errors import LogError
 
 Bytes = bytes | memoryview | pa.Buffer
+HADOOP = {"s3a": "s3", "s3n": "s3"}  # what Spark calls stores
 
 
 def local_path(address: str) -> str:
-    """A path of ``file:`` addresses and of plain paths.
+    """A path of ``file:`` addresses and of plain paths; addresses of stores as Arrow has them.
 
-    >>> local_path("file:/data/my%20log"), local_path("/data/log")
-    ('/data/my log', '/data/log')
+    >>> local_path("file:/data/my%20log"), local_path("/data/log"), local_path("s3a://bucket/log")
+    ('/data/my log', '/data/log', 's3://bucket/log')
     """
     parts = urlsplit(str(address))
     if parts.scheme == "file":
         return unquote(parts.path)
-    if parts.scheme and "://" in str(address):
-        raise LogError(
-            f"log={address!r}: a log lies in a folder that driver and executors see under the same"
-            f" path; mount {parts.scheme}: as one"
-        )
+    if parts.scheme in HADOOP:
+        return HADOOP[parts.scheme] + str(address)[len(parts.scheme) :]
     return str(address)
 
 
@@ -67,10 +65,11 @@ class Folder:
                 if os.path.exists(temporary):
                     os.unlink(temporary)
         except OSError as error:
-            raise LogError(
-                f"the log cannot be written: {path}: {error.strerror}; the epoch fails as a whole"
-                " and is done again when there is room and the folder can be written"
-            ) from error
+            raise full(path, error) from error
+
+    def ending(self, name: str, least: int = 0) -> pa.Buffer:
+        """Some of the last bytes of a file: all, as they are mapped and not read."""
+        return self.map(name)
 
     def map(self, name: str) -> pa.Buffer:
         """The bytes of a file, mapped into memory."""
@@ -89,12 +88,9 @@ class Folder:
 
     def read_json(self, name: str) -> Any:
         """What a JSON file says; None if there is no such file."""
-        try:
-            text = Path(self.path(name)).read_text()
-        except FileNotFoundError:
+        text = self.text(name)
+        if text is None:
             return None
-        except OSError as error:
-            raise unreadable(self.path(name), error) from error
         try:
             return json.loads(text)
         except ValueError:
@@ -102,6 +98,15 @@ class Folder:
                 f"{self.path(name)} is cut off or damaged; restore it from a copy of the log, or"
                 " begin anew with an empty checkpoint"
             ) from None
+
+    def text(self, name: str) -> bytes | None:
+        """What a small file holds; None if there is none."""
+        try:
+            return Path(self.path(name)).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise unreadable(self.path(name), error) from error
 
     def names(self, *folder: str | int) -> list[str]:
         """What is in a folder, finished files only; nothing if it is not there."""
@@ -120,6 +125,14 @@ def missing(path: str) -> LogError:
     return LogError(
         f"{path} is missing, and the window cannot be had without it; restore it from a copy of the"
         " log, or begin anew with an empty checkpoint"
+    )
+
+
+def full(path: str, error: OSError) -> LogError:
+    """The system does not take what is to be written."""
+    return LogError(
+        f"the log cannot be written: {path}: {error.strerror or error}; the epoch fails as a whole"
+        " and is done again when there is room and the folder can be written"
     )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from windjoin.arrow.segments import arrow_array
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Entry, Manifest
-from windjoin.epochs.slotfile import SlotFile, SlotSection, read_slot
+from windjoin.epochs.slotfile import Footer, SlotFile, SlotSection, read_footer, read_slot
 from windjoin.kernels.spec import I64
 
 Pieces = list[list[pa.RecordBatch]]  # by stream
@@ -55,7 +55,7 @@ class SlotWindow:
                 rows += entry.rows // self.manifest.slots
                 size += entry.bytes // self.manifest.slots
             elif self.slot < entry.slots:
-                for section in self._kept(read_slot(self.job.log, f"{entry.folder}/{self.slot}")):
+                for section in self._kept(read_footer(self.job.log, f"{entry.folder}/{self.slot}")):
                     rows += section.rows
                     size += section.length
         return rows, size
@@ -109,12 +109,12 @@ class SlotWindow:
                 )
 
     def _sections(self, file: SlotFile, only: int | None) -> Iterator[tuple[int, pa.RecordBatch]]:
-        for section in self._kept(file):
+        for section in self._kept(file.footer):
             if only in (None, section.stream):
                 yield section.stream, file.rows(section, self.schemas[section.stream])
 
-    def _kept(self, file: SlotFile) -> Iterator[SlotSection]:
-        for section in file.footer.sections:
+    def _kept(self, footer: Footer) -> Iterator[SlotSection]:
+        for section in footer.sections:
             if not section.apart and not self._gone(section):
                 yield section
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from windjoin.epochs.job import Job
 from windjoin.epochs.reading import Log, open_log
 from windjoin.epochs.routing import GROUPS
+from windjoin.epochs.stores import shown
 from windjoin.errors import LogError
 from windjoin.spark.settings import missing
 from windjoin.spark.streaming import Streaming
@@ -15,7 +16,7 @@ LAST = 20  # epochs whose bytes are told
 def explain_stream(planned: Streaming) -> str:
     """The plan as text, and the state of the log."""
     job = planned.job
-    lines = ["continuous join", *_plan(job), f"log: {job.root}", *_log(job)]
+    lines = ["continuous join", *_plan(job), f"log: {shown(job.root)}", *_log(job)]
     lines += [f"setting {one.key} is not {one.value}: {one.cost}" for one in missing(planned.spark)]
     return "\n".join(lines)
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from windjoin.epochs.deciding import Router, decide, loads_of
+from windjoin.epochs.deciding import Router, decide, loads_of, not_written
 from windjoin.epochs.following import follow
 from windjoin.epochs.job import Job
-from windjoin.epochs.manifest import Manifest, epoch_folder
+from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.planning import check_slots
 from windjoin.epochs.running import of_query
 from windjoin.epochs.storage import local_path
+from windjoin.epochs.stores import below
 from windjoin.errors import QueryError
 from windjoin.query import Query
 from windjoin.shedding import Shedding
@@ -40,7 +40,7 @@ from windjoin.spark.streaming import (
 Sink = str | Callable[[Any, int], None]
 SINKS = ("parquet", "noop")
 KEPT = 4096  # epochs that `Run.history` remembers
-log = logging.getLogger("windjoin.spark")
+logger = logging.getLogger("windjoin.spark")
 
 
 def start(
@@ -61,6 +61,7 @@ def start(
     name: str | None = None,
     shed: Shedding | None = None,
     memory: int | str | None = None,
+    log: str | None = None,
 ) -> Run:
     """Join streaming DataFrames into a sink, epoch by epoch, until it is stopped.
 
@@ -71,6 +72,8 @@ def start(
     those of an epoch again after a crash.
     ``trigger``: that of Spark, as a dictionary: ``{"availableNow": True}``, ``{"processingTime":
     "5 seconds"}``; as soon as possible if not given.
+    ``log``: where the window is kept, if not in the checkpoint: a folder, or a part of a store of
+    objects, such as ``"s3://bucket/log"``, as Arrow knows them.
     ``adaptive``: whether owners change with what the slots are measured to do.
     Other options are those of `stream`.  Not for Spark Connect: use `stream` there.
     """
@@ -79,7 +82,7 @@ def start(
     planned = planned_stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, segment=segment,
         idle=idle, rejected=rejected, shed=shed, memory=memory,
-        log=os.path.join(local_path(checkpoint), FOLDER),
+        log=below(local_path(checkpoint), FOLDER) if log is None else log,
     )  # fmt: skip
     if not is_classic(planned.spark):
         raise QueryError(
@@ -128,6 +131,7 @@ class Run:
         self._router: Router | None = follow if adaptive else None
         self._lock = threading.Lock()
         self._manifest: Manifest | None = None
+        self._hows: Counter[str] = Counter()  # how slots came by their windows
         self._run = uuid4().hex
 
     # -- what users call -------------------------------------------------------------------------
@@ -160,6 +164,7 @@ class Run:
             "window_epochs": 0 if manifest is None else len(manifest.window),
             "log_bytes": 0 if manifest is None else sum(e.bytes for e in manifest.window),
             "hosts": [] if last is None else list(last.slots),
+            "sessions": dict(self._hows),
             "exception": None if own is None else str(own),
         }
 
@@ -225,7 +230,7 @@ class Run:
         results = arrived.mapInArrow(task(probe), self._planned.kind)
         if callable(self._sink):
             self._sink(results, manifest.epoch)
-            if not _whole(job, manifest):  # the sink did not take all
+            if not_written(job.log, manifest):  # the sink did not take all
                 results.write.format("noop").mode("overwrite").save()
             return
         results.write.format("noop").mode("overwrite").save()
@@ -236,14 +241,10 @@ class Run:
         done = EpochDone(manifest.epoch, seconds, rows, results, told)
         with self._lock:
             self.history.append(done)
+            self._hows.update(one["how"] for one in told)
             self._manifest = manifest
         for one in told:
-            log.info(
+            logger.info(
                 "epoch %d, slot %d: %d rows, %d results, %.3f CPU seconds, %s",
                 manifest.epoch, one["slot"], one["rows"], one["results"], one["cpu"], one["how"],
             )  # fmt: skip
-
-
-def _whole(job: Job, manifest: Manifest) -> bool:
-    folder = epoch_folder(manifest.epoch, manifest.run)
-    return all(job.log.has(f"{folder}/{slot}") for slot in range(manifest.slots))

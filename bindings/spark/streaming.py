@@ -19,6 +19,7 @@ from windjoin.epochs.planning import job_of
 from windjoin.epochs.requested import OWN
 from windjoin.epochs.static import with_static
 from windjoin.epochs.storage import local_path
+from windjoin.epochs.stores import below, refuse_store
 from windjoin.query import Query
 from windjoin.shedding import Shedding
 from windjoin.spark import bootstrap as bootstrap_module
@@ -92,6 +93,7 @@ def stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, log=log,
         segment=segment, idle=idle, rejected=rejected, shed=shed, memory=memory,
     )  # fmt: skip
+    refuse_store(planned.job.root)
     remember(query, planned)
     return probed(planned, packed(planned), planned.job.slots)
 
@@ -148,7 +150,7 @@ def default_log(spark: Any) -> str:
     base = conf.get("spark.sql.streaming.checkpointLocation", None)
     if not base:
         base = conf.get("spark.sql.warehouse.dir", None) or os.path.abspath("spark-warehouse")
-    return os.path.join(local_path(base), FOLDER)
+    return below(local_path(base), FOLDER)
 
 
 def task(work: Any) -> Any:

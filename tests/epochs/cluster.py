@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import random
 from collections import Counter, OrderedDict
@@ -21,6 +20,7 @@ from windjoin.epochs.packing import pack_epoch
 from windjoin.epochs.planning import job_of
 from windjoin.epochs.probing import probe_epoch
 from windjoin.epochs.static import with_static
+from windjoin.epochs.stores import below
 
 SMALL = Limits(
     gather_rows=9, payload_bytes=64, piece_bytes=40, message_bytes=200, block_rows=8,
@@ -46,7 +46,7 @@ class Cluster:
     ) -> None:  # fmt: skip
         """A start of the query, with options of its own."""
         limits = SMALL if small else Limits()
-        folder = os.path.join(self.root, "query")
+        folder = below(self.root, "query")
         job = job_of(self.query, self.schemas, self.root, limits=limits, **options)
         job = with_static(job, {} if static is None else static)
         self.wire = pickle.dumps(replace(job, root=folder))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import resource
+import shutil
+from collections import Counter
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -21,7 +25,7 @@ from windjoin.epochs.planning import job_of
 from windjoin.epochs.probing import probe_epoch
 from windjoin.epochs.routing import EARLIEST, GROUPS, Owners, Span
 from windjoin.epochs.sinking import write_parquet
-from windjoin.epochs.storage import Folder, local_path
+from windjoin.epochs.storage import Folder
 
 from tests.epochs.cluster import Cluster
 
@@ -222,6 +226,22 @@ def test_an_epoch_that_is_done_again_writes_the_same_files(tmp_path: Path) -> No
     )
 
 
+def test_a_log_of_the_first_format_is_gone_on_with(tmp_path: Path) -> None:
+    """`golden_log` is as the first version wrote it, after three of these epochs."""
+    given = [{n: rows((10 * e, 1), (10 * e + 5, e % 3)) for n in "ab"} for e in range(5)]
+    shutil.copytree(Path(__file__).parent / "golden_log", tmp_path / "log")
+    made = cluster(keyed(30), tmp_path, slots=3, run="new")
+    found = [pair for epoch in (3, 4) for pair in pairs(made.epoch(epoch, given[epoch]))]
+    before, after = (
+        Counter(pairs(keyed(30).run(whole).to_batches()))
+        for whole in (
+            {n: pa.concat_tables([one[n] for one in given[:stop]]) for n in "ab"} for stop in (3, 5)
+        )
+    )
+    assert Counter(found) == after - before
+    assert found
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 
@@ -242,6 +262,28 @@ def test_another_query_is_refused_and_told_apart(tmp_path: Path) -> None:
     )
     with pytest.raises(wj.QueryError, match=told):
         other.epoch(2, {name: rows((2, 1)) for name in "ab"})
+
+
+def test_two_joins_in_one_log_are_refused(tmp_path: Path) -> None:
+    made = cluster(keyed(), tmp_path)
+    made.epoch(0, {name: rows((0, 1)) for name in "ab"})
+    other = cluster(keyed(), tmp_path)  # of the same streaming query: its run is the same
+    with pytest.raises(wj.QueryError, match="two joins of one streaming query keep their windows"):
+        other.epoch(0, {name: rows((0, 1)) for name in "ab"})
+
+
+def test_another_query_may_write_to_the_same_folders(tmp_path: Path) -> None:
+    """Begun anew with an empty checkpoint, it does not take what is there for its own."""
+    out, aside = str(tmp_path / "out"), str(tmp_path / "aside")
+    for query in ("one", "two"):
+        made = cluster(keyed(), tmp_path / query, slots=1, rejected=aside)
+        made.wire = pickle.dumps(replace(made.job, root=str(tmp_path / query / query)))
+        manifest = decide(made.job, 0, made.run)
+        arrived = made._packed(manifest, {name: rows((0, 1), (None, 1)) for name in "ab"})
+        results = probe_epoch(made._of(0, arrived), made.job, manifest, 0)
+        write_parquet(results, made.job, manifest, 0, out)
+    assert pairs(pq.read_table(out).to_batches()) == [(0, 0), (0, 0)]
+    assert pq.read_table(Path(aside) / "a").num_rows == 2
 
 
 def test_functions_of_one_name_are_told_apart(tmp_path: Path) -> None:
@@ -352,11 +394,6 @@ def test_wrong_options_are_refused(tmp_path: Path, options: Any, told: str) -> N
 def test_groups_need_a_key(tmp_path: Path) -> None:
     with pytest.raises(wj.QueryError, match="sends equal keys to one slot, but no key is equal"):
         job_of(banded(), dict.fromkeys("ab", SCHEMA), str(tmp_path), slots=2, strategy="groups")
-
-
-def test_a_log_lies_in_a_folder() -> None:
-    with pytest.raises(wj.LogError, match="mount s3: as one"):
-        local_path("s3://bucket/log")
 
 
 def test_too_many_partitions_have_no_numbers(tmp_path: Path) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import windjoin as wj
 import windjoin.spark as wjs
+from windjoin.epochs.stores import below
 
+from tests.epochs.objects import store
 from tests.spark import MARKS
 from tests.spark.queries import chain, rows_of, table
 from tests.spark.test_stream import Sources
@@ -38,6 +43,8 @@ def test_start_writes_each_result_once(spark: Any, tmp_path: Path, sources: Sour
     status = run.status()
     assert (status["epoch"], status["slots"], status["exception"]) == (5, 3, None)
     assert status["streams"]["a"]["rows"] == 200
+    assert sum(status["sessions"].values()) in (2 + 5 * 3, 6 * 3)
+    assert status["sessions"]["rebuilt"] >= 2
     assert [host["slot"] for host in run.hosts] == [0, 1, 2]
     assert sum(done.results for done in run.history) == len(spark.read.parquet(out).collect())
     run.report(str(tmp_path / "run.html"))
@@ -70,6 +77,29 @@ def test_start_hands_epochs_to_a_function(spark: Any, tmp_path: Path, sources: S
     assert sum(found.values(), Counter()) == rows_of(query.run(sources.tables))
 
 
+def test_a_sink_may_leave_results_of_an_outer_join(
+    spark: Any, tmp_path: Path, sources: Sources
+) -> None:
+    """Which rows have had partners is written down all the same."""
+    a, b = (wj.stream(name, time="ts", window=5) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"], how="left", select=[a["n"], b["n"].alias("m")])
+    found: Counter[Any] = Counter()
+
+    def sink(frame: Any, epoch: int) -> None:
+        if epoch == 3:
+            found.update(rows_of(frame))
+        frame.limit(1).count()
+
+    for epoch in range(4):
+        sources.add(epoch, epoch / 4, (epoch + 1) / 4)
+    frames = {name: frame for name, frame in sources.frames().items() if name in "ab"}
+    options = {"checkpoint": str(tmp_path / "checkpoint"), "trigger": NOW, "lateness": 400}
+    assert wjs.start(query, frames, sink=sink, slots=1, **options).await_termination(300)
+    tables = {name: sources.tables[name] for name in "ab"}
+    assert found
+    assert found <= rows_of(query.run(tables))
+
+
 def test_start_ends_with_the_error_of_a_task(spark: Any, tmp_path: Path, sources: Sources) -> None:
     def sink(frame: Any, epoch: int) -> None:
         raise ValueError("no more of this")
@@ -81,6 +111,32 @@ def test_start_ends_with_the_error_of_a_task(spark: Any, tmp_path: Path, sources
     with pytest.raises(Exception, match="no more of this"):
         run.await_termination()
     assert "no more of this" in run.status()["exception"]
+
+
+def test_start_keeps_its_log_and_results_in_a_store(
+    spark: Any, tmp_path: Path, sources: Sources
+) -> None:
+    query = chain()
+    with store() as objects:
+        place = f"s3://someone:secret@bucket/join{objects.options}"
+        log, out = below(place, "log"), below(place, "out")
+        options = {"lateness": 400, "checkpoint": str(tmp_path / "checkpoint"), "trigger": NOW}
+        for half in range(2):
+            for epoch in (2 * half, 2 * half + 1):
+                sources.add(epoch, epoch / 4, (epoch + 1) / 4)
+            frames = sources.frames()
+            run = wjs.start(query, frames, slots=2 + half, log=log, path=out, **options)
+            run.await_termination()
+        assert "log: s3://bucket/join/log" in wjs.explain(query)
+        assert wjs.read_log(log, "b").count() > 0
+        found = [
+            pq.read_table(io.BytesIO(data))
+            for key, data in objects.objects.items()
+            if key.endswith(".parquet")
+        ]
+        with pytest.raises(wj.QueryError, match=r"log='s3://bucket/join/log': with .*stream tasks"):
+            wjs.stream(query, sources.frames(), log=log)
+    assert rows_of(pa.concat_tables(found)) == rows_of(query.run(sources.tables))
 
 
 def test_start_refuses_sinks_it_does_not_know(tmp_path: Path) -> None:
