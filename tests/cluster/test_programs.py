@@ -20,6 +20,25 @@ PROGRAMS = {
     "attacks": (["examples/spark_attacks.py"], "alerts per host:"),
     "shots": (["examples/spark_shots.py"], "seconds per host, exchange 2:"),
 }
+STREAMED = {  # and the picture that it ends with
+    "fraud": ("examples/spark_stream_fraud.py", "spark_stream_fraud.png"),
+    "shots": ("examples/spark_stream_shots.py", "spark_stream_shots.png"),
+    "kafka": ("examples/spark_kafka_fraud.py", "spark_kafka_fraud.png"),
+}
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_streams_end_with_what_a_batch_join_finds_and_a_picture(name: str, tmp_path: Path) -> None:
+    program, picture = STREAMED[name]
+    done = subprocess.run(
+        [sys.executable, program, str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=3 * SECONDS,
+    )  # fmt: skip
+    if "NoKafka" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    assert "as a batch join finds them: True" in done.stdout
+    assert (tmp_path / picture).stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -1,0 +1,90 @@
+"""Python workers of Spark in which a slot of a continuous join is slow for a while: a rehearsal.
+
+``spark.python.worker.module`` set to ``windjoin.spark.slow_worker`` has Spark start them, and the
+variable ``WINDJOIN_SLOW`` tells which slot, how many times slower, from which epoch up to which:
+``"0 4 10 20"``.  What the slot does takes that much longer, as on a machine with other work, so
+`start` has to find out by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import worker
+from windjoin.epochs import probing
+from windjoin.errors import QueryError
+
+VARIABLE = "WINDJOIN_SLOW"
+
+
+@dataclass(frozen=True, slots=True)
+class Slowed:
+    """A slot, how many times longer it takes, and the epochs in which it does."""
+
+    slot: int
+    by: float
+    first: int
+    last: int
+
+    @classmethod
+    def told(cls, text: str) -> Slowed:
+        """As the variable has it.
+
+        >>> Slowed.told("0 4 10 20")
+        Slowed(slot=0, by=4.0, first=10, last=20)
+        """
+        parts = text.split()
+        try:
+            slot, by, first, last = parts
+            return cls(int(slot), max(1.0, float(by)), int(first), int(last))
+        except ValueError:
+            raise QueryError(
+                f"{VARIABLE}={text!r}: give slot, factor, first epoch, and the epoch after the"
+                ' last, such as "0 4 10 20"'
+            ) from None
+
+
+class SlowWork(probing.SlotWork):
+    """The work of a slot, at another pace."""
+
+    slowed: Slowed
+
+    def take(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """All segments, slowly."""
+        with self._pace():
+            super().take(batches)
+
+    def keep(self) -> None:
+        """The slot's file, slowly."""
+        with self._pace():
+            super().keep()
+
+    def results(self) -> Iterator[pa.RecordBatch]:
+        """The same results, slowly."""
+        found = super().results()
+        while True:
+            with self._pace():
+                batch = next(found, None)
+            if batch is None:
+                return
+            yield batch
+
+    @contextmanager
+    def _pace(self) -> Iterator[None]:
+        began, slowed = time.thread_time(), self.slowed
+        yield
+        if slowed.slot == self.slot and slowed.first <= self.manifest.epoch < slowed.last:
+            time.sleep((slowed.by - 1) * (time.thread_time() - began))
+
+
+def main(infile: Any, outfile: Any) -> None:
+    """What Spark calls."""
+    SlowWork.slowed = Slowed.told(os.environ.get(VARIABLE, "0 1 0 0"))
+    probing.SlotWork = SlowWork  # type: ignore[misc]
+    worker.main(infile, outfile)
