@@ -164,7 +164,8 @@ def _chosen(
     ranked = [best, *(e for e in possible if e is not best)]
     reasons = [
         f"{e.strategy} makes about {e.work_ms / unit:,.0f} ns of work per row,"
-        f" {e.overhead_ms / unit:,.0f} of them overhead, at the speed of {e.parallel:.1f} hosts"
+        f" {e.overhead_ms / unit:,.0f} of them overhead, at the speed of {e.parallel:.1f} hosts;"
+        f" {e.formula}"
         for e in ranked
     ]
     if not ring:

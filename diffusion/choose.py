@@ -9,7 +9,7 @@ between equals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 
 from windjoin.diffusion.scenario import Costs, Scenario
@@ -20,6 +20,7 @@ COPIES = (2, 4)
 EQUALS = 0.02  # shares of the input that differ by less are equal
 CTR_SPREAD = (6.0, 1 / 16)  # hosts at work at a time, and more per host: measured, see `_Model.ctr`
 ROUTED_BALANCE = 0.85  # mean load at which the busiest of several routed hosts is full: measured
+HEADROOM = 1.25  # times the rates: what fewer hosts must keep up with to be enough
 KNOWN = ("single", "groups", "atr", "ctr", "psp")
 
 
@@ -49,7 +50,13 @@ class LoadStatistics:
             for at, spec in enumerate(scenario.streams)
         )
         hot = scenario.hot_key
-        return cls(profiles, scenario.costs, keyed=hot is not None, hot_key=hot or 0.0)
+        return cls(
+            profiles,
+            scenario.costs,
+            keyed=hot is not None,
+            hot_key=hot or 0.0,
+            scanned=scenario.scanned,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ class Estimate:
     work_ms: float  # per row, on all hosts together
     overhead_ms: float  # of it, what one host alone would not have to do
     parallel: float  # hosts that work at a time
+    formula: str  # of the overhead, with its figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,7 @@ class Choice:
     parameters: dict[str, float]
     reasons: tuple[str, ...]
     estimates: tuple[Estimate, ...]
+    hosts: int  # that are enough: the fastest so many do as well as all
 
 
 def choose(statistics: LoadStatistics, hosts: int | Sequence[float]) -> Choice:
@@ -87,24 +96,52 @@ def choose(statistics: LoadStatistics, hosts: int | Sequence[float]) -> Choice:
         raise ValueError(f"hosts is {hosts}; it must be at least 1, or speeds that are above 0")
     if statistics.patience_s < 0:
         raise ValueError(f"patience_s is {statistics.patience_s}; it must be >= 0")
+    estimates = _estimates(statistics, speeds)
+    equals = [e for e in estimates if e.share >= estimates[0].share * (1 - EQUALS)]
+    best = min(equals, key=lambda e: (e.work_ms, KNOWN.index(e.strategy)))
+    enough = _enough(statistics, speeds, best)
+    return Choice(
+        best.strategy, best.parameters, _reasons(best, estimates, enough), tuple(estimates), enough
+    )
+
+
+def _estimates(statistics: LoadStatistics, speeds: Sequence[float]) -> list[Estimate]:
+    """What every strategy that is possible would do, the greatest share first."""
     model = _Model(statistics, speeds)
     possible = [model.single(), model.atr(), model.ctr(), model.psp()]
     if statistics.keyed:
         possible.append(model.groups())
-    estimates = sorted(possible, key=lambda e: -e.share)
-    equals = [e for e in estimates if e.share >= estimates[0].share * (1 - EQUALS)]
-    best = min(equals, key=lambda e: (e.work_ms, KNOWN.index(e.strategy)))
-    return Choice(best.strategy, best.parameters, _reasons(best, estimates), tuple(estimates))
+    return sorted(possible, key=lambda e: -e.share)
 
 
-def _reasons(best: Estimate, estimates: Sequence[Estimate]) -> tuple[str, ...]:
+def _enough(statistics: LoadStatistics, speeds: Sequence[float], best: Estimate) -> int:
+    """The least number of the fastest hosts that keep up with as much, at a higher rate as well."""
+    busier = tuple(replace(p, rate=HEADROOM * p.rate) for p in statistics.profiles)
+    asked = replace(statistics, profiles=busier)
+    fastest = sorted(speeds, reverse=True)
+
+    def share(hosts: int) -> float:
+        found = _estimates(asked, fastest[:hosts])
+        return next(e.share for e in found if e.strategy == best.strategy)
+
+    wanted = share(len(fastest)) * (1 - EQUALS)
+    low, high = 1, len(fastest)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if share(middle) >= wanted else (middle + 1, high)
+    return high
+
+
+def _reasons(best: Estimate, estimates: Sequence[Estimate], enough: int) -> tuple[str, ...]:
     def line(e: Estimate) -> str:
         return (
             f"{e.strategy} keeps up with {e.share:.0%} of the input: {e.work_ms:.1f} ms of work "
             f"per row, {e.overhead_ms:.1f} of them overhead, at the speed of {e.parallel:.1f} hosts"
+            f"; {e.formula}"
         )
 
-    return (line(best), *(line(e) for e in estimates if e is not best))
+    number = f"{enough} host{'s' * (enough > 1)} would do as well"
+    return (f"{line(best)}; {number}", *(line(e) for e in estimates if e is not best))
 
 
 class _Model:
@@ -128,7 +165,7 @@ class _Model:
 
     def single(self) -> Estimate:
         """Everything on the fastest host: nothing travels."""
-        return self._estimate("single", {}, self.costs.receive_ms, max(self.speeds))
+        return self._estimate("single", {}, self.costs.receive_ms, max(self.speeds), "L_C alone")
 
     def groups(self) -> Estimate:
         """A row goes to the host of its key and to no other; skew is what keeps hosts waiting.
@@ -146,7 +183,11 @@ class _Model:
             needed = share * work * self.rate
             kept += share * (min(1.0, speed / needed) if needed else 1.0)
         parallel = min(sum(self.speeds), 1.0 / max(shares))
-        return Estimate("groups", {}, min(kept, 1.0), total, 0.0, parallel)
+        formula = (
+            f"1 / (hot + (1 - hot) / N) = {1.0 / max(shares):.3g} hosts at most,"
+            f" hot = {self.hot_key:.3g}"
+        )
+        return Estimate("groups", {}, min(kept, 1.0), total, 0.0, parallel, formula)
 
     def atr(self) -> Estimate:
         """A row of another stream goes to ``1 + (W_i + W_M) / T`` hosts: Gu, Yu, Wang 2007, eq. 2.
@@ -167,7 +208,13 @@ class _Model:
                 needed = min((self.base + work) * self.rate, len(self.speeds))
                 late = max(needed * seconds - seconds - reach, 0.0) / 2
                 parameters = {"segment_s": seconds}
-                options.append(self._estimate("atr", parameters, work, parallel, late_s=late))
+                formula = (
+                    f"equation 2: a row is at {copies:.3g} hosts, T = {self._part(seconds)}, master"
+                    f" {self.profiles[master].name}"
+                )
+                options.append(
+                    self._estimate("atr", parameters, work, parallel, formula, late_s=late)
+                )
         return _best(options)
 
     def ctr(self) -> Estimate:
@@ -180,16 +227,23 @@ class _Model:
         options = []
         for seconds in self._lengths():
             for copies in COPIES:
-                work = 0.0
+                work = visited = 0.0
                 for i in range(len(self.profiles)):
                     hop = max(self._cover(i, seconds), min(copies, len(self.speeds)))
                     sent = sum(self.elements[i][1:]) * (hop - 1) * self.costs.send_ms
                     received = sum(self.elements[i]) * hop * self.costs.receive_ms
                     work += self.share[i] * (sent + received)
+                    visited += self.share[i] * hop
                 parallel = self._balanced(CTR_SPREAD[0] + CTR_SPREAD[1] * len(self.speeds))
                 parameters = {"segment_s": seconds, "copies": float(copies)}
                 hops = len(self.profiles) - 1
-                options.append(self._estimate("ctr", parameters, work, parallel, hops=hops))
+                formula = (
+                    f"equation 3: |V| = {visited:.3g} hosts at each of {hops} hops,"
+                    f" T = {self._part(seconds)}, {copies} copies"
+                )
+                options.append(
+                    self._estimate("ctr", parameters, work, parallel, formula, hops=hops)
+                )
         return _best(options)
 
     def psp(self) -> Estimate:
@@ -200,7 +254,8 @@ class _Model:
             self.share[i] * (2 + sum(self.elements[i][1:])) for i in range(len(self.profiles))
         )
         work = passed * (hosts - 1) * step + self.costs.receive_ms
-        return self._estimate("psp", {}, work, self._parallel(hosts))
+        formula = f"L_PSP = L_C + T_s N E, N = {hosts}, E = {passed:.3g}"
+        return self._estimate("psp", {}, work, self._parallel(hosts), formula)
 
     # -- parts of the formulas
 
@@ -210,6 +265,7 @@ class _Model:
         parameters: dict[str, float],
         overhead: float,
         parallel: float,
+        formula: str,
         *,
         hops: int = 1,
         late_s: float = 0.0,
@@ -220,7 +276,7 @@ class _Model:
         if late_s > 0:
             share *= self.patience_s / (self.patience_s + late_s)
         extra = overhead - self.costs.receive_ms
-        return Estimate(strategy, parameters, share, work, extra, parallel)
+        return Estimate(strategy, parameters, share, work, extra, parallel, formula)
 
     def _parallel(self, hosts: float) -> float:
         """Speed of that many hosts of the cluster."""
@@ -262,6 +318,10 @@ class _Model:
     def _cover(self, stream: int, seconds: float) -> float:
         segments = sum(self.profiles[k].window / (1000.0 * seconds) + 1 for k in self.order[stream])
         return min(float(len(self.speeds)), 1 + log(1 + segments))
+
+    def _part(self, seconds: float) -> str:
+        longest = max(profile.window for profile in self.profiles) / 1000.0
+        return f"{seconds / max(longest, 1e-9):.3g} of the longest window"
 
     def _lengths(self) -> list[float]:
         longest = max(profile.window for profile in self.profiles) / 1000.0

@@ -79,9 +79,11 @@ class FlowMaker:
             here = float(held[host])
             for start, stop in hop.voids.get(host, ()):
                 here -= self._void(k, host, max(start, low), min(stop, now), marks)
-            share = here / whole if whole else 0.0
-            work += gain * (costs.probe_ms * share + costs.compare_ms * here)
-            gain *= self.match[stream][k] * (whole if self.keyed else here)
+            partners = whole if self.keyed else here
+            looked_at = here if self.scenario.scanned else partners
+            share = looked_at / whole if whole else 0.0
+            work += gain * (costs.probe_ms * share + costs.compare_ms * looked_at)
+            gain *= self.match[stream][k] * partners
         depth += len(hop.streams)
         size = self.scenario.streams[stream].row_bytes * depth
         return (host, NEVER, FOREVER, work, gain, size)

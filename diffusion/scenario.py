@@ -104,6 +104,7 @@ class Scenario:
     smoothing: bool = True  # ring: slices even by rows, not only by age
     copies: int = 2  # ctr
     hot_key: float | None = None  # groups: share of rows with the most frequent key; None: no key
+    scanned: bool = True  # a probe costs by the rows of the window at the host, not by its partners
     queue_s: float | None = None  # work a host lets wait before it sheds; None: without limit
     warm_up_s: float = 0.0  # before which nothing counts
     sample_s: float = 5.0

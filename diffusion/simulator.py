@@ -58,6 +58,7 @@ class Outcome:
     load_peak: float  # of the busiest host, over the whole time
     imbalance: float  # busiest host against the mean host
     backlog_ms: float  # what the busiest host still had to do at the end
+    worked_until_s: float  # when the last host had done all that came to it by the end
     moved_state_rows: float
     routing_bytes: float  # of the router's own state at the end
     route_us: float  # real time to place a segment and find its path, median over borders
@@ -393,6 +394,7 @@ class Simulation:
             load_peak=float(host_load.max()),
             imbalance=float(host_load.max() / host_load.mean()) if host_load.any() else 1.0,
             backlog_ms=float(max((m.free_at - seconds * 1000.0).max(), 0.0)),
+            worked_until_s=float(m.free_at.max() / 1000.0),
             moved_state_rows=self.moved_state,
             routing_bytes=float(self.router.describe().state_bytes),
             route_us=1e6 * float(np.median(self.route_seconds)),

@@ -36,7 +36,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="simulate a cluster: throughput, latency, state and load of each strategy",
         description="Simulate a cluster in virtual time and compare strategies.",
     )
-    parser.add_argument("scenario", type=Path, help="TOML file; see examples/scenarios")
+    parser.add_argument("scenario", type=Path, nargs="?", help="TOML file; see examples/scenarios")
+    parser.add_argument(
+        "--calibrate",
+        nargs="?",
+        const="",
+        metavar="JOIN",
+        help="measure what rows cost on this machine: of a join, whose costs the scenario takes,"
+        " or of five, which are simulated with them and run on hosts",
+    )
     parser.add_argument("--strategy", action="append", help="only this one (repeatable)")
     parser.add_argument("--hosts", type=int, action="append", help="so many hosts (repeatable)")
     parser.add_argument("--seed", type=int, help="instead of the scenario's")
@@ -49,7 +57,13 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; the exit status is 2 where the scenario or an option is wrong."""
     try:
+        if arguments.scenario is None:
+            return _without_scenario(arguments)
         scenario = _scenario(arguments)
+        if arguments.calibrate is not None:
+            from windjoin.cli.simulate_costs import with_measured_costs
+
+            scenario = with_measured_costs(scenario, arguments.calibrate)
         outcomes = _simulate(scenario, arguments.hosts or [scenario.host_count])
         for hosts in dict.fromkeys(hosts for hosts, _ in outcomes):
             _print_table(f"{hosts} hosts", [one for count, one in outcomes if count == hosts])
@@ -65,16 +79,32 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _without_scenario(arguments: argparse.Namespace) -> int:
+    if arguments.calibrate is None:
+        raise ScenarioError("give a scenario, or --calibrate")
+    for option in ("strategy", "seed", "plots"):
+        if getattr(arguments, option) is not None:
+            raise ScenarioError(f"--{option} needs a scenario")
+    _check_hosts(arguments)
+    from windjoin.cli.simulate_costs import calibrate
+
+    return calibrate(arguments)
+
+
 def _scenario(arguments: argparse.Namespace) -> Scenario:
     scenario = load_scenario(arguments.scenario)
     if arguments.seed is not None:
         scenario = replace(scenario, seed=arguments.seed)
     if arguments.strategy:
         scenario = replace(scenario, strategies=tuple(arguments.strategy))
+    _check_hosts(arguments)
+    return scenario
+
+
+def _check_hosts(arguments: argparse.Namespace) -> None:
     for hosts in arguments.hosts or ():
         if hosts < 1:
             raise ScenarioError(f"--hosts is {hosts}; it must be at least 1")
-    return scenario
 
 
 def _simulate(scenario: Scenario, counts: Sequence[int]) -> list[tuple[int, Outcome]]:
