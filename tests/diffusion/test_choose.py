@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from windjoin.diffusion.choose import Choice, LoadStatistics, choose
 from windjoin.diffusion.scenario import Costs, HostSpec, Scenario, StreamSpec
-from windjoin.diffusion.simulator import simulate
+from windjoin.diffusion.simulator import simulate, with_hosts
 
 
 def scenario(rate: float, *, hosts: int, window: float = 30, streams: int = 3,
@@ -89,3 +89,26 @@ def test_choose_refuses_what_is_no_cluster() -> None:
         choose(statistics, [1.0, -1.0])
     with pytest.raises(ValueError, match="patience_s is -1; it must be >= 0"):
         choose(LoadStatistics(statistics.profiles, patience_s=-1), 2)
+
+
+def test_reasons_name_the_formulas_and_how_many_hosts_are_enough() -> None:
+    choice = chosen(scenario(2, hosts=10))
+    assert choice.hosts == 1
+    assert choice.reasons[0].endswith("; L_C alone; 1 host would do as well")
+    told = {reason.split()[0]: reason for reason in choice.reasons}
+    assert "equation 2: a row is at " in told["atr"]
+    assert "equation 3: |V| = " in told["ctr"]
+    assert "L_PSP = L_C + T_s N E, N = 10" in told["psp"]
+
+
+@pytest.mark.parametrize("rate", [20, 40])
+def test_as_many_hosts_as_are_enough_find_as_much_as_all(rate: float) -> None:
+    many = scenario(rate, hosts=60)
+    choice = chosen(many)
+    assert 1 < choice.hosts < 60
+    found = {
+        hosts: simulate(with_hosts(many, hosts), choice.strategy).throughput
+        for hosts in (60, choice.hosts, 1)
+    }
+    all_hosts, enough, one = found.values()
+    assert enough > 0.9 * all_hosts > one
