@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -25,6 +24,7 @@ from windjoin.pruning import needed_columns, reachable, where_may_hold
 from windjoin.pyx.base.pieces import sorting
 from windjoin.query import Query
 from windjoin.result_files import write_batches
+from windjoin.state.spill_folder import SpillFolder
 
 ROWS_AT_ONCE = 1 << 16
 SORTED_SHARE = 4  # a run that is sorted in memory is that part of the limit
@@ -56,7 +56,7 @@ class Source:
         self.rows = self._rows.num_rows if self.scan is None else self.scan.rows
         self._columns = self.schema.names
         self._stretches: list[TablePart] | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: SpillFolder | None = None
         self.lateness = 0
         self.pruned = 0  # rows that statistics say are in no result
 
@@ -197,10 +197,7 @@ class Source:
         """Sorted runs in files, whose row groups are then read in order of time."""
         from pyarrow import dataset, parquet
 
-        folder = None if memory.spill is None else str(memory.spill)
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        self._folder = tempfile.TemporaryDirectory(prefix="windjoin-sort-", dir=folder)
+        folder = self._folder = SpillFolder(None, within=memory.spill)
         names: list[str] = []
         run: list[pa.Table] = []
         limit = memory.limit // SORTED_SHARE
@@ -209,7 +206,7 @@ class Source:
             table = pa.concat_tables(run)
             order: Any = pa.array(sorting(self._ticks(table))[0])
             whole = table.take(order)
-            names.append(f"{self._folder.name}/{len(names):06d}.parquet")  # type: ignore[union-attr]
+            names.append(str(folder.file()))
             parquet.write_table(whole, names[-1], compression="lz4", row_group_size=ROWS_AT_ONCE)
             run.clear()
 
@@ -238,7 +235,7 @@ class Source:
     def close(self) -> None:
         """Remove files of its own."""
         if self._folder is not None:
-            self._folder.cleanup()
+            self._folder.close()
 
 
 def _disorder(stretches: Sequence[TablePart]) -> tuple[int, int]:

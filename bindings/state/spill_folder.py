@@ -15,31 +15,35 @@ from windjoin.errors import StateError
 
 LOCK = "windjoin.lock"
 PATTERN = "windjoin-*.spill"
+OWN = "windjoin-own-"  # before names of folders that are made here
 
 
 class SpillFolder:
     """Files of one session; they go when it ends, or when another one begins after a crash.
 
-    path: None: a folder of its own among temporary files
+    path: None: a folder of its own, in the folder ``within`` or among temporary files
     """
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: Any, within: Any = None) -> None:
         self._own = path is None
         try:
-            self.path = Path(tempfile.mkdtemp(prefix="windjoin-") if path is None else path)
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            if path is None:
+                self.path, self._lock = _made_in(within)
+            else:
+                self.path = Path(path)
+                self.path.mkdir(parents=True, exist_ok=True)
+                self._lock = _opened(self.path)
         except OSError as error:
-            raise StateError(f"spill={str(path)!r} cannot be used: {error}") from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            given = path if path is not None else within
+            raise StateError(f"spill={str(given)!r} cannot be used: {error}") from error
+        if not self._own and not _taken(self._lock):
             os.close(self._lock)
             raise StateError(
                 f"spill={str(path)!r} is in use by another session; give every session a folder of"
                 " its own"
-            ) from None
+            )
         sweep(self.path)  # what a session left that could not end
+        sweep_own(self.path)
         self._made = 0
         self.close = weakref.finalize(self, _let_go, self.path, self._lock, self._own)
 
@@ -53,6 +57,49 @@ def sweep(folder: Path) -> None:
     """Remove all files of sessions."""
     for path in folder.glob(PATTERN):
         path.unlink(missing_ok=True)
+
+
+def _opened(folder: Path) -> int:
+    return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _taken(lock: int) -> bool:
+    """Whether the lock is now held here."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _made_in(within: Any) -> tuple[Path, int]:
+    """A folder that nobody else has, and its lock."""
+    parent = Path(tempfile.gettempdir() if within is None else within)
+    parent.mkdir(parents=True, exist_ok=True)
+    sweep_own(parent)
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=OWN, dir=parent))
+        lock = _opened(path)
+        # else another session took it for one that is left, before the lock was held
+        if _taken(lock) and path.exists():
+            return path, lock
+        os.close(lock)
+
+
+def sweep_own(parent: Path) -> None:
+    """Remove folders that were made here by sessions that were killed."""
+    for left in parent.glob(OWN + "*"):
+        with suppress(OSError):  # another session takes it away as well, or it is another user's
+            _remove_if_left(left)
+
+
+def _remove_if_left(folder: Path) -> None:
+    lock = os.open(folder / LOCK, os.O_RDWR)
+    try:
+        if _taken(lock):
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
 
 
 def _let_go(folder: Path, lock: int, own: bool) -> None:

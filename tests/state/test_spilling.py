@@ -352,12 +352,14 @@ import os, sys
 import numpy as np
 import windjoin as wj
 a, b = (wj.stream(name, time="t", window=1000) for name in "ab")
-session = wj.join(a, b, on=a["k"] == b["k"]).open(memory=1, spill=sys.argv[1])
+session = wj.join(a, b, on=a["k"] == b["k"]).open(
+    memory=1, spill=sys.argv[1] if sys.argv[2] != "own" else None
+)
 for start in range(0, 100, 10):
     for name in "ab":
         session.push(name, {"t": np.arange(start, start + 10), "k": np.arange(10)})
 print(len(os.listdir(sys.argv[1])), flush=True)
-if sys.argv[2] == "crash":
+if sys.argv[2] != "exit":
     os.kill(os.getpid(), 9)
 """
 
@@ -372,6 +374,24 @@ def test_files_go_on_exit_and_after_a_crash_with_the_next_session(how: str, tmp_
     assert bool(left) == (how == "crash")
     equality().open({n: rows(1, 0).schema for n in "ab"}, memory="1MB", spill=tmp_path)
     assert [file for file in os.listdir(tmp_path) if file != LOCK] == []
+
+
+def test_folders_among_temporary_files_go_after_a_crash_with_the_next_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    known = {n: rows(1, 0).schema for n in "ab"}
+    session = equality().open(known, memory="1MB")
+    (own,) = tmp_path.iterdir()
+    given = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", CRASH, str(tmp_path), "own"], env=given, check=False)
+    assert len(list(tmp_path.iterdir())) == 2
+    other = equality().open(known, memory="1MB")
+    assert len(list(tmp_path.iterdir())) == 2
+    assert own.exists()  # its session is still there
+    session.close()
+    other.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_corrupt_files_are_never_joined(tmp_path: Path) -> None:
