@@ -152,8 +152,10 @@ class Window(Side):
         self.accesses.append(access)
         if len(self):
             arrivals = self.stored(np.arange(self.head, self.tail))
-            arrivals = arrivals.take(np.flatnonzero(arrivals.time != LONG_AGO))
-            arrivals = arrivals.take(sorting(arrivals.time)[0])
+            time = arrivals.time
+            if not bool((time[1:] >= time[:-1]).all()) or time[0] == LONG_AGO:
+                arrivals = arrivals.take(np.flatnonzero(time != LONG_AGO))
+                arrivals = arrivals.take(sorting(arrivals.time)[0])
             index.insert_arrays(access.values(self, arrivals), arrivals.time, arrivals.rows)
 
     def keep(self, wanted: Iterable[Hashable]) -> None:

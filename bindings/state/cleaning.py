@@ -69,6 +69,11 @@ class Cleaning:
         self.stretch, self.budget = stretch, max(budget, LEAST_ROWS)
         self._spec = spec_with(lambda stream, rows: rows)
         self.done = self.joined = 0
+        self._arrived = {  # the last of the rows of each block, by its place in memory
+            id(one.block): int(epoch_of(number, *map(np.atleast_1d, one.block.last))[0])
+            for number, part in enumerate(parts)
+            for one in part
+        }
         self.rows = sum(map(size_of, parts))
         self._loads = self._split(list(parts))
         for _ in range(skip):
@@ -105,22 +110,24 @@ class Cleaning:
         left = min(one.block.left for part in parts for one in part)
         if left == RESIDENT:
             return False
-        arrived = max(
-            int(self._epoch_of(number, *map(np.atleast_1d, one.block.last))[0])
-            for number, part in enumerate(parts)
-            for one in part
-        )
+        arrived = max(self._arrived[id(one.block)] for part in parts for one in part)
         return arrived > left and arrived > self.stretch.after
 
     def _by_group(self, parts: list[Part]) -> list[list[Part]] | None:
-        ends = [one.block.group[[one.first, one.stop - 1]] for part in parts for one in part]
-        low, high = min(int(end[0]) for end in ends), max(int(end[1]) for end in ends) + 1
-        if high - low < 2:
+        """As many groups at a time as fit."""
+        of_slices = [one.group for part in parts for one in part]
+        first = min(int(group[0]) for group in of_slices)
+        count = max(int(group[-1]) for group in of_slices) + 1 - first
+        if count < 2:
             return None
-        middle = (low + high) // 2
+        rows = np.zeros(count, np.int64)
+        for group in of_slices:
+            rows += np.bincount(group - first, minlength=count)
+        cuts = first + _cuts(rows, self.budget)
+        divided = [[one.cut(cuts) for one in part] for part in parts]
         return [
-            [[one.of_groups(a, b) for one in part] for part in parts]
-            for a, b in ((low, middle), (middle, high))
+            [[pieces[load] for pieces in part if len(pieces[load])] for part in divided]
+            for load in range(len(cuts) - 1)
         ]
 
     def _by_time(self, parts: list[Part]) -> list[list[Part]] | None:
@@ -187,6 +194,20 @@ class Cleaning:
         for a, b in self._spec.distinct:
             owed &= arrivals[a][found[a]] != arrivals[b][found[b]]
         return np.flatnonzero(owed)
+
+
+def _cuts(rows: I64, most: int) -> I64:
+    """Where stretches of groups begin, of so many rows each, that have no more than ``most``.
+
+    >>> _cuts(np.array([3, 4, 1, 9, 1]), 8).tolist()
+    [0, 3, 4, 5]
+    """
+    cuts, sums = [0], np.cumsum(rows)
+    while cuts[-1] < len(rows):
+        before = int(sums[cuts[-1] - 1]) if cuts[-1] else 0
+        fit = int(np.searchsorted(sums, before + most, "right"))
+        cuts.append(max(fit, cuts[-1] + 1))
+    return np.array(cuts)
 
 
 def _between(part: Part, low: int, high: int) -> list[Slice]:

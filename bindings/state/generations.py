@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,11 +54,10 @@ class Slice:
     def __len__(self) -> int:
         return self.stop - self.first
 
-    def of_groups(self, low: int, high: int) -> Slice:
-        """The rows of groups [low, high)."""
-        group = self.block.group[self.first : self.stop]
-        first, stop = np.searchsorted(group, [low, high])
-        return Slice(self.block, self.first + int(first), self.first + int(stop))
+    def cut(self, groups: I64) -> list[Slice]:
+        """Rows of groups [first, second), [second, third) and so on."""
+        at = (np.searchsorted(self.group, groups) + self.first).tolist()
+        return [Slice(self.block, first, stop) for first, stop in pairwise(at)]
 
     def between(self, low: int, high: int) -> Slice:
         """The rows with low <= time <= high; all are of one group."""
@@ -70,6 +70,11 @@ class Slice:
     def time(self) -> I64:
         """Times of the rows."""
         return self.block.time[self.first : self.stop]
+
+    @property
+    def group(self) -> Any:
+        """Groups of the rows."""
+        return self.block.group[self.first : self.stop]
 
     @property
     def row(self) -> I64:

@@ -111,9 +111,9 @@ class GroupHosts:
         """
         return self.rows_of(host) * nbytes / max(int(self._sizes.sum()), 1)
 
-    def is_full(self, host: int, nbytes: int, limit: int) -> bool:
-        """Whether a host holds more than its part of the memory."""
-        return self.bytes_of(host, nbytes) > limit / max(len(self._open), 1)
+    def part_used(self, host: int, nbytes: int, limit: int) -> float:
+        """What a host holds over its part of the memory."""
+        return self.bytes_of(host, nbytes) * max(len(self._open), 1) / limit
 
     def full(self, nbytes: int, limit: int) -> list[int | None]:
         """Hosts that are to spill, each by itself; None: rows of all."""

@@ -19,6 +19,7 @@ from windjoin.row_windows import counts_rows
 from windjoin.state.choosing import Counted, Policy, chosen_groups, oldest
 from windjoin.state.generation_files import GenerationFiles, reason_of
 from windjoin.state.group_hosts import GroupHosts
+from windjoin.state.keeper_report import counted, explained
 from windjoin.state.owing import Owing
 from windjoin.state.residence import Residence
 from windjoin.watermarks import length_ticks
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
 ROUNDS = 3  # of spilling, until the rest fits
 CHECK_EVERY = 1024  # rows, less often than which nobody looks how much memory is taken
 EASY = 1 << 13  # bytes of the limit for each of them
+PART_UNSEEN = 32  # of the limit: rows that take no more than that come before somebody looks
+MOST_UNSEEN = 8  # times as many as CHECK_EVERY, as rows that come may be wider than those that did
 FEWER = 0.75  # of the rows there were, so that it pays to give room back
+ROOMY = 0.75  # of the limit: so much less than all is held that more rows may fit after all,
+RAISED = 1.1  # by so much
+PATIENCE = 4  # spills until that is tried again after it was too much
 COLD_SHARE = 16  # of the limit: less payload in memory is not worth a file
 
 
@@ -52,11 +58,11 @@ class Keeper:
         assert session._live is not None
         assert session._bound is not None
         live = session._live
-        self._session, self._live, self._asked = session, live, asked
+        self._session, self._live, self.asked = session, live, asked
         self.spec: JoinSpec = live.spec
         self.limit: int = asked.limit
         self.keeps_keys = session.query.nearest is not None or counts_rows(session.query)
-        self._sheds = on_full == "shed"
+        self.sheds = on_full == "shed"
         bound = session._bound
         idle = asked.idle
         self._idle = (
@@ -74,7 +80,9 @@ class Keeper:
         if isinstance(live, ClusterJoin) and self.residence.key is not None:
             self.hosts = GroupHosts(self, live, asked, session._options.clock)
         self.most_rows: dict[int | None, int] = {}  # that fit, by host, once that is known
-        self._often: int = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
+        self._learned_at: dict[int | None, int] = {}  # spills that there had been then
+        self._least_often: int = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
+        self._often = self._least_often
         self._bytes: int = 0
         self._since = self._rows_seen = 0
         self._allowance = allowance if allowance is not None else Allowance()
@@ -106,9 +114,8 @@ class Keeper:
 
     def first_needed(self, stream: int, head: int) -> int:
         """The first row whose columns somebody may ask for."""
-        first = [g.first[stream] for g in self.owing.generations]
-        rows = [row for row in first if row is not None]
-        return min([self.residence.numbering[stream].first(head), *rows])
+        first = self.residence.numbering[stream].first(head)
+        return min(first, self.owing.first[stream])
 
     def _settled(self) -> None:
         for number, window in enumerate(self._live.windows):
@@ -120,7 +127,7 @@ class Keeper:
     def check(self) -> None:
         """Before anything of a push is taken: tell of a disk that was full, once."""
         self.files.tell()
-        spills = (self.files.folder is not None or self._sheds) and not self.keeps_keys
+        spills = (self.files.folder is not None or self.sheds) and not self.keeps_keys
         if not spills and 2 * self._bytes > self.limit and self._since >= self._often:
             self._measure()
         if spills or self._bytes <= self.limit:
@@ -148,6 +155,9 @@ class Keeper:
     def _measure(self) -> int:
         self._bytes, self._since = self._session.state_bytes, 0
         self._rows_seen = sum(map(len, self._live.windows))
+        if self._rows_seen:
+            fit = self.limit // PART_UNSEEN * self._rows_seen // max(self._bytes, 1)
+            self._often = max(self._least_often, min(fit, MOST_UNSEEN * CHECK_EVERY))
         return self._bytes
 
     def allows(self, coming: int) -> bool:
@@ -185,7 +195,7 @@ class Keeper:
         if self.files.folder is not None:
             self.files.wait = max(self.files.wait - 1, 0)
             self._chill()
-        elif not self._sheds:
+        elif not self.sheds:
             return
         if self.keeps_keys:
             return
@@ -196,7 +206,7 @@ class Keeper:
 
     def _full(self) -> list[int | None]:
         """Hosts that are to spill, each by itself; None: rows of all."""
-        if self.hosts is None or self._sheds:
+        if self.hosts is None or self.sheds:
             return [None]
         return self.hosts.full(self._bytes, self.limit)
 
@@ -205,11 +215,20 @@ class Keeper:
         rows = self.rows_of(host)
         most = self.most_rows.get(host)
         over = most is not None and rows > most
-        if self.files.wait or not rows or (not over and not self._is_full(host)):
+        if self.files.wait or not rows:
             return False
-        if most is None or not over:
+        part = self._part_used(host)
+        if over and part <= ROOMY and self.done.spills >= self._learned_at.get(host, 0) + PATIENCE:
+            # indexes grow by leaps, so a limit that was learned at one is not the last word
+            self.most_rows[host] = int(RAISED * rows) + 1
+            return False
+        if part <= 1 and not over:
+            return False
+        if not over:
             self.most_rows[host] = max(int(0.95 * rows), 1)
-        return self._shed() if self._sheds else self.spill(host, self._asked.share)
+        if part > 1:
+            self._learned_at[host] = self.done.spills
+        return self._shed() if self.sheds else self.spill(host, self.asked.share)
 
     def rows_of(self, host: int | None) -> int:
         """Rows in memory, of a host or all."""
@@ -217,10 +236,11 @@ class Keeper:
             return sum(map(len, self._live.windows))
         return self.hosts.rows_of(host)
 
-    def _is_full(self, host: int | None) -> bool:
+    def _part_used(self, host: int | None) -> float:
+        """Of the memory that a host may take."""
         if host is None or self.hosts is None:
-            return self._measure() > self.limit
-        return self.hosts.is_full(host, self._measure(), self.limit)
+            return self._bytes / self.limit
+        return self.hosts.part_used(host, self._bytes, self.limit)
 
     def _chill(self) -> None:
         """Cold payload first: that delays no result."""
@@ -255,6 +275,7 @@ class Keeper:
             window.extent.horizon = min(window.extent.horizon, window.extent.hold)
         self._allowance.rows = 0
         release()
+        self._measure()
         self.done.spills += 1
         self.done.rows += generation.rows
         if self.hosts is not None:
@@ -264,7 +285,7 @@ class Keeper:
     def _shed(self) -> bool:
         """Drop the oldest rows; whether there were any."""
         self.residence.recount()
-        going, kept = self._choose(None, self._asked.share)
+        going, kept = self._choose(None, self.asked.share)
         rows = sum(map(len, going))
         if not rows:
             return False
@@ -279,6 +300,7 @@ class Keeper:
         self.residence.keep(kept)
         self._allowance.rows = 0
         release()
+        self._measure()
         self.done.shed += rows
         return True
 
@@ -287,8 +309,8 @@ class Keeper:
         alive, residence = self.residence.alive(), self.residence
         joined = [residence.joined(times) for _, times in alive]
         some = [(rows[of], times[of]) for (rows, times), of in zip(alive, joined, strict=True)]
-        policy = Policy("oldest" if self._sheds else self._asked.choose, share, self._idle)
-        if residence.key is None or self._sheds:
+        policy = Policy("oldest" if self.sheds else self.asked.choose, share, self._idle)
+        if residence.key is None or self.sheds:
             goes = oldest(some, policy, self._random)
         else:
             groups = [residence.groups_of(k, rows) for k, (rows, _) in enumerate(some)]
@@ -350,53 +372,9 @@ class Keeper:
 
     def explained(self) -> dict[str, Any]:
         """What becomes of rows that do not fit, and what did: plain data."""
-        asked, keyed = self._asked, self.residence.key is not None
-        order = {
-            "throughput": "those with fewest results for their size first",
-            "productive": "those with most results for their size first",
-        }.get(asked.choose, f"{asked.choose} ones first")
-        if self._sheds:
-            full = f"when it is full the oldest {asked.share:.0%} of the rows are dropped"
-        elif self.files.folder is None:
-            full = "pushes are refused when it is full"
-        elif self.keeps_keys:
-            full = "when it is full payload goes to disk, and then pushes are refused"
-        elif keyed:
-            full = (
-                f"when it is full {asked.share:.0%} of the rows go to disk, of {asked.groups}"
-                f" partition groups {order}"
-            )
-        else:
-            full = f"when it is full {asked.share:.0%} of the rows go to disk, the oldest first"
-        adapts = self.hosts is not None and self.hosts.groups
-        return {
-            "limit": self.limit,
-            "when_full": full,
-            "adaptation": asked.adaptation if adapts else None,
-            "adapts": None if self.hosts is None else self.hosts.explained(),
-            "spills": self.done.spills,
-            "rows_on_disk": self.owing.rows,
-            "generations": len(self.owing.generations),
-        }
+        return explained(self)
 
     def metrics(self) -> dict[str, Any]:
         """Bytes in memory and on disk, and what was done."""
-        resident = sum(map(len, self._live.windows))
-        spilled = self.owing.rows
-        share = spilled / max(resident + spilled, 1)
-        owed = self._live.results * share / max(1 - share, 0.01) if spilled else 0.0
-        found = {
-            "limit": self.limit,
-            "bytes_in_memory": self._measure(),
-            "bytes_on_disk": self.owing.nbytes
-            + sum(p.bytes_on_disk for p in self._session._payloads),
-            "generations": len(self.owing.generations),
-            "rows_on_disk": spilled,
-            "spills": self.done.spills,
-            "rows_shed": self.done.shed,
-            "spill_failures": self.files.failures,
-            "results_owed": round(max(owed - self.owing.cleaned, 0.0)),
-            "results_cleaned_up": self.owing.cleaned,
-            "clean_up_seconds": self.owing.seconds,
-        }
+        found = counted(self, self._live.results, self._session._payloads)
         return found if self.hosts is None else found | self.hosts.metrics()

@@ -38,6 +38,7 @@ class Owing:
         self._limit, self._spec_with = limit, spec_with
         self.spec: JoinSpec = live.spec
         self.generations: list[Generation] = []
+        self.first = [INT64_MAX] * len(live.windows)  # by stream, the least arrival number
         self.clean_until = LONG_AGO  # results of an earlier time are not owed any more
         self.cleaned_epoch = -1  # nor those of rows that all came up to then
         self._jobs: deque[Cleaning] = deque()
@@ -70,6 +71,9 @@ class Owing:
 
     def hold(self) -> None:
         """Rows that owed results may have stay, in memory or on disk."""
+        for number in range(len(self.first)):
+            rows = [generation.first[number] for generation in self.generations]
+            self.first[number] = min((row for row in rows if row is not None), default=INT64_MAX)
         for window, spec in zip(self._live.windows, self.spec.streams, strict=True):
             hold = INT64_MAX
             if self:
@@ -196,3 +200,4 @@ class Owing:
         """Nothing is owed any more."""
         self._jobs.clear()
         self.generations = []
+        self.hold()

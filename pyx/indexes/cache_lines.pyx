@@ -209,7 +209,8 @@ cdef class CacheLineIndex(Index):
 
     cdef int _need_lines(self, int64_t n) except -1 nogil:
         if n > self.room:
-            self._set_room(max(n, 2 * self.room), self.all.exact != NULL)
+            # a line is all that a key takes, so twice the room would be most of what is held
+            self._set_room(max(n, self.room + (self.room >> 1)), self.all.exact != NULL)
         self.all.n_lines = max(self.all.n_lines, n)
         return 0
 

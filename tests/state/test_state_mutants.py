@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 import windjoin as wj
-from windjoin.diffusion.relocation import EndOfMovedGroups, Gate, ReceiveGroups, SendGroups
+from windjoin.diffusion.relocation import (
+    EndOfMovedGroups,
+    Gate,
+    ReceiveGroups,
+    Relocation,
+    SendGroups,
+)
 from windjoin.state.cleaning import Cleaning
 from windjoin.state.generations import RESIDENT
 from windjoin.state.owing import Owing
 
 from tests.oracle import Results
-from tests.test_memory_hosts import ticking
-from tests.test_spilling import equality, expected, pushed, rows
+from tests.state.test_memory_hosts import ticking
+from tests.state.test_spilling import equality, expected, pushed, rows
 
 # -- clean-up --------------------------------------------------------------------------------------
 
@@ -109,20 +115,30 @@ def test_a_mutant_of_clean_up_is_caught(
 # -- relocation ------------------------------------------------------------------------------------
 
 
+def slow_sender(patch: pytest.MonkeyPatch) -> None:
+    """Rows for moved groups come before these are sent, for sure."""
+    right, goes_on = SendGroups.act, Relocation.proceed
+
+    def late(self: Any, worker: Any, ticket: Any) -> None:
+        time.sleep(0.01)
+        right(self, worker, ticket)
+
+    def soon(self: Any) -> None:
+        self.cluster.wait(self._ticket)  # for the groups, which rows may not be
+        goes_on(self)
+
+    patch.setattr(SendGroups, "act", late)
+    patch.setattr(Relocation, "proceed", soon)
+
+
 def no_gate(patch: pytest.MonkeyPatch) -> None:
     """Rows of moved groups go to the receiver while what the sender held is on its way there."""
 
     def wrong(self: Any, message: Any, ticket: Any) -> None:
         self._target.send(message, ticket)
 
-    right = SendGroups.act
-
-    def late(self: Any, worker: Any, ticket: Any) -> None:
-        time.sleep(0.01)  # rows overtake it for sure
-        right(self, worker, ticket)
-
     patch.setattr(Gate, "send", wrong)
-    patch.setattr(SendGroups, "act", late)
+    slow_sender(patch)
 
 
 def one_stream_stays(patch: pytest.MonkeyPatch) -> None:
@@ -146,18 +162,19 @@ def gate_stays_shut(patch: pytest.MonkeyPatch) -> None:
         right(self)
 
     patch.setattr(Gate, "open", wrong)
+    slow_sender(patch)
 
 
 def relocated(folder: Path) -> tuple[Results, Results]:
     """Results of hosts whose groups move again and again, and those there are."""
     query = equality(3)
-    tables = {n: rows(9000, seed, keys=2000, most=900) for seed, n in enumerate(query.names)}
+    tables = {n: rows(3000, seed, keys=120, most=300) for seed, n in enumerate(query.names)}
     known = {n: t.schema for n, t in tables.items()}
     asked = wj.Memory("1GB", groups=64, span="1s", theta_d=1.0)
     session = query.open(
         known, memory=asked, spill=folder, hosts=3, segment=7, rows_only=True, clock=ticking()
     )
-    return pushed(query, tables, session, size=600), expected(query, tables)
+    return pushed(query, tables, session, size=400), expected(query, tables)
 
 
 @pytest.mark.parametrize("mutant", [no_gate, one_stream_stays, gate_stays_shut])
