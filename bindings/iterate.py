@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from asyncio import Future, Task
 
     import pyarrow as pa
-    from windjoin.session import Results, Session
+    from windjoin.session import Session
+    from windjoin.session_state import Results
 
 Sources = Mapping[str, Iterable[object]]
 AsyncSources = Mapping[str, AsyncIterable[object]]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windjoin.binding import BoundQuery
     from windjoin.kernels.live import LiveJoin
     from windjoin.query import Query
-    from windjoin.session import SessionOptions
+    from windjoin.session_state import SessionOptions
 
 
 def with_plan(query: Query, options: SessionOptions, shed: object) -> SessionOptions:

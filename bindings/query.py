@@ -283,7 +283,8 @@ class Query:
         ...     session.push("b", {"t": [3, 2], "k": [6, 5]}).num_rows
         1
         """
-        from windjoin.session import Session, SessionOptions
+        from windjoin.session import Session
+        from windjoin.session_state import SessionOptions
 
         options = SessionOptions(
             lateness=lateness,

@@ -2,73 +2,36 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
+from typing import Any, Literal, NoReturn, cast, overload
 
-import numpy as np
 import pyarrow as pa
-from windjoin.binding import BoundQuery
-from windjoin.clustered import ClusterJoin, asked_hosts
+from windjoin.clustered import ClusterJoin
 from windjoin.diffusion.errors import RoutingError
-from windjoin.diffusion.history import Sample
-from windjoin.errors import ClusterError, QueryError, SessionError, WindjoinError, hint
+from windjoin.errors import ClusterError, QueryError, SessionError
 from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
 from windjoin.given import FilePath, Length, SessionMetrics, Tables, Time
-from windjoin.held import NOTHING, HeldRows
-from windjoin.ingesting import Ending, ingest
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import AS_OWN_ERRORS, own_error
-from windjoin.kernels.asof_live import AsofJoin
-from windjoin.kernels.counted import CountedJoin
-from windjoin.kernels.intake import Intake, LateSplit, Silencing
 from windjoin.kernels.live import LiveJoin
-from windjoin.kernels.outer import Left
-from windjoin.kernels.spec import I64, Bools, JoinSpec
-from windjoin.kinds import INT64_MAX
-from windjoin.late import LateRows, OnLate
-from windjoin.layout import empty_table
-from windjoin.memory import Adaptation, OnFull, asked_memory
 from windjoin.notebook import Counters, Explanation, metrics_html, query_html
-from windjoin.outer import extended, numbers, with_unmatched
-from windjoin.output import Fetch
 from windjoin.own_times import END
-from windjoin.payload import Payload, gatherer_of_all
-from windjoin.planned import measured, orders_of
-from windjoin.presence import SideJoins
+from windjoin.planned import measured
 from windjoin.progress import ProgressOption, progress_bar
-from windjoin.push_many import Batch, by_time, check_tables, joined, stretches, whole_batches
+from windjoin.push_many import check_tables
 from windjoin.pyx.base.cpu import isa
-from windjoin.pyx.live.session_base import SessionBase, StreamInput, whole
-from windjoin.pyx.live.store import Allowance
+from windjoin.pyx.live.session_base import whole
 from windjoin.query import Query
-from windjoin.rejected import Rejected
 from windjoin.reporting import Report, report_of
 from windjoin.resizing import Resizing, change_of
-from windjoin.row_windows import check_session, counts_rows
-from windjoin.run import threads_for
+from windjoin.session_pushing import PushingSession
+from windjoin.session_state import Results, SessionOptions
 from windjoin.sinks import EVERY_ROWS, ParquetSink, new_sink
-from windjoin.strategies import check_hosts, with_groups
-from windjoin.streams import idle_length
 from windjoin.waiting import PendingRows
-from windjoin.watermarks import length_ticks
 
-if TYPE_CHECKING:
-    from windjoin.state.keeper import Keeper
-    from windjoin.state.snapshot import Written
-
-Results = pa.Table | dict[str, I64]
-
-COUNTED = (
-    *("results", "rejected", "late", "null_time", "unmatchable", "expired", "comparisons"),
-    *("state_rows", "state_bytes"),
-)
-SEQUENCE = "windjoin.push"  # in the metadata of results
 IN_USE = "this session is in use by another thread; push from one thread at a time"
 CLOSED = "this session is closed; open a new one with Query.open"
 BROKEN_OFF = (
@@ -77,31 +40,7 @@ BROKEN_OFF = (
 )
 
 
-@dataclass(frozen=True)
-class SessionOptions:
-    """How a session is opened, as `Query.open` takes it."""
-
-    lateness: Any = 0
-    rows_only: bool = False
-    keep_rejected: int = 10_000
-    hosts: int | None = None
-    strategy: str = "auto"
-    segment: Any = None
-    ordered: bool = False
-    on_late: OnLate = "warn"
-    idle: Any = None
-    clock: Callable[[], float] = monotonic
-    weights: Any = None
-    tuning: Any = None
-    memory: Any = None
-    spill: Any = None
-    on_full: OnFull = "spill"
-    adaptation: Adaptation | None = None
-    plan: Any = None
-    pin: bool = False
-
-
-class Session(SessionBase):
+class Session(PushingSession):
     """An open continuous join; made by `Query.open`.
 
     Rows may be pushed in any order across streams and, within ``lateness``, within a stream.  A
@@ -121,234 +60,11 @@ class Session(SessionBase):
     def __init__(
         self, query: Query, schemas: Mapping[str, pa.Schema] | None, options: SessionOptions
     ) -> None:
-        self.query = query
-        self.rows_only = options.rows_only
-        self._options = options
-        self._owed: list[Results] = []  # completed by a promise: the next push returns them
-        if options.hosts is not None:
-            check_hosts(options.hosts, options.strategy)
-        elif options.ordered:
-            raise QueryError(
-                "ordered=True needs hosts=: without, results leave with the push that completes"
-                " them; hosts=1 is enough"
-            )
-        if not callable(options.clock):
-            raise QueryError(
-                f"clock={options.clock!r}: give a function that returns seconds, such as"
-                " time.monotonic"
-            )
-        idle = idle_length("", options.idle)
-        self._idle = [idle if stream.idle is None else stream.idle for stream in query.streams]
-        self._memory: Keeper | None = None
-        self._asked_memory = asked_memory(
-            options.memory,
-            options.spill,
-            options.on_full,
-            options.adaptation,
-            options.hosts,
-            query.nearest is not None,
-        )
-        if self._asked_memory is not None and not query.sides.plain:
-            raise QueryError(
-                "memory= is not for how=, keep=, exists= and missing=: rows on disk may have"
-                " partners that are not asked there; leave it out"
-            )
-        self._numbers = {name: number for number, name in enumerate(query.names)}
-        self._held: HeldRows | None = None
-        self._final: dict[str, Any] | None = None  # counters, once the session has ended
-        self._waiting = PendingRows(query, options.lateness)
-        self._late = LateRows(options.on_late, options.lateness)
-        self._rejected: dict[str, Rejected] = {}
-        self._payloads: list[Payload] = []
-        self._empty = pa.table({})
-        self._bound: BoundQuery | None = None
-        self._live: Intake | None = None
-        self._samples: list[Sample] = []  # of hosts, once the session has ended
-        self._resizing: Resizing | None = None  # once a window was changed
-        self._saved: Written | None = None
-        self._position: Any = None
-        self._parts: SideJoins | None = None  # of a join that is several
-        self._sink: ParquetSink | None = None
-        self._allowance = None if self._asked_memory is None else Allowance()
+        super().__init__(query, options)
         if schemas is not None:
             self._begin(schemas)
 
-    def _begin(self, schemas: Mapping[str, pa.Schema]) -> None:
-        bound = self.query.bind(schemas)
-        if self.rows_only:
-            bound = bound.without_scores()
-        asked = self._options
-        lateness = length_ticks("lateness", bound.clock, asked.lateness, bound.integer_times)
-        kept = self._wanted(bound)
-        bound.require(kept)
-        self._bound = bound
-        self._payloads = [
-            Payload(bound.schemas[name], columns)
-            for name, columns in zip(self.query.names, kept, strict=True)
-        ]
-        lacking = not self.query.sides.plain
-        self._gather = gatherer_of_all(bound.output, self.query.names, self._payloads, lacking)
-        self._empty = empty_table(bound.schema)
-        self._rejected = {
-            name: Rejected(bound.schemas[name], asked.keep_rejected) for name in self.query.names
-        }
-        silence = None
-        if any(self._idle):
-            limits = [one.nanoseconds / 1e9 if one else math.inf for one in self._idle]
-            silence = limits, asked.clock
-
-        def join_of(bound: BoundQuery, spec: JoinSpec, silence: Any = None) -> Intake:
-            return self._join(bound, spec, lateness, silence)
-
-        with AS_OWN_ERRORS:
-            if self.query.sides.combined(len(self.query.streams)):
-                self._parts = SideJoins(bound, self._fetch_live)
-                live: Intake = self._parts.join(lateness, silence, join_of)
-            else:
-                live = join_of(bound, bound.spec_with(self._fetch_live), silence)
-        self._open_stream_inputs(bound, live, any(kept))
-        windows, payloads = live.windows, self._payloads
-        self._held = HeldRows(
-            bound,
-            live,
-            self._stream_inputs,
-            lambda number: windows[number].nbytes + payloads[number].nbytes,
-        )
-        live.on_maintain = self._check
-        self._live = live
-        if self._asked_memory is not None:
-            from windjoin.state.keeper import Keeper
-
-            self._memory = Keeper(self, self._asked_memory, asked.on_full, self._allowance)
-        live.begin()
-
-    def _check(self) -> None:
-        """Now and then, after a push."""
-        if self._held is not None:
-            self._held.check()
-        if self._resizing is not None:
-            self._resizing.settle()
-
-    def _wanted(self, bound: BoundQuery) -> list[list[str]]:
-        """For every stream, the columns that are kept as long as its rows."""
-        return bound.evaluated if self.rows_only else _united(bound.payload, bound.evaluated)
-
-    def _join(
-        self, bound: BoundQuery, spec: JoinSpec, lateness: int, silence: Silencing | None
-    ) -> Intake:
-        """What takes the rows."""
-        hosts = asked_hosts(bound, self._options)
-        if hosts is None and self.query.direction is not None:
-            return AsofJoin(spec, lateness, silence=silence)
-        if counts_rows(self.query):
-            check_session(self.query, hosts is not None)
-            return CountedJoin(spec, lateness, silence=silence)
-        if hosts is None:
-            asked = self._options
-            orders = None if asked.plan is None else orders_of(asked.plan, bound, spec)
-            return LiveJoin(spec, lateness, silence=silence, orders=orders, pinned=asked.pin)
-        if self._asked_memory is not None:
-            hosts = with_groups(hosts, spec, self._asked_memory, asked=self._options.adaptation)
-        ordered = self._options.ordered
-        return ClusterJoin(spec, hosts, lateness=lateness, ordered=ordered, silence=silence)
-
-    def _open_stream_inputs(self, bound: BoundQuery, live: Intake, kept: bool) -> None:
-        """A fast path for streams whose rows the kernels take as they lie in memory.
-
-        kept: columns are, so rows have to come as tables
-        """
-        if not isinstance(live, LiveJoin) or not self._straight:
-            return
-        names = self.query.names
-        schema = bound.schema
-        ending = Ending(
-            names=names if self.rows_only else None,
-            gatherer=self._gather,
-            empty=self._empty,
-            tabled=lambda batches, sequence: numbered(
-                pa.Table.from_batches(batches, schema), sequence
-            ),
-            results=lambda found, sequence: numbered(
-                self._with_owed(self._results(found)), sequence
-            ),
-            expire=self._expire,
-            allowance=self._allowance,
-        )
-        for number, name in enumerate(names):
-            self._stream_inputs[name] = StreamInput(
-                live.joiners,
-                number,
-                self._session_lock,
-                names,
-                None if kept or not self.rows_only else bound.plain_columns(number),
-                len(live.spec.streams[number].columns),
-                ingest(
-                    live,
-                    number,
-                    bound.stream_rows(number),
-                    self._payloads,
-                    ending,
-                    self._told_of(number),
-                    self._rejected[name].add,
-                ),
-                self._allowance,
-            )
-
-    @property
-    def _straight(self) -> bool:
-        """Whether one join takes the rows as they come, and whoever pushes them its results."""
-        return self._parts is None and self._sink is None
-
-    def _told_of(self, number: int) -> Callable[[I64, Bools, int], None]:
-        """What tells of late rows of a stream: given times, which are late, and the watermark."""
-
-        def tell(times: I64, late: Bools, watermark: int) -> None:
-            live, bound = self._live, self._bound
-            assert live is not None
-            assert bound is not None
-            late_split = LateSplit(0, False, late, watermark)
-            column = bound.time_column(number)
-            self._late.tell(column, bound.clock, live.clocks[number], times, late_split)
-
-        return tell
-
-    @property
-    def _fetch(self) -> Fetch:
-        payloads = self._payloads
-        return lambda stream, names, rows: payloads[stream].take(names, rows)
-
-    def _fetch_live(self, stream: int, names: list[str], rows: I64) -> list[Any]:
-        """The same by numbers of rows in the windows."""
-        if self._memory is not None:
-            rows = self._memory.arrivals(stream, rows)
-        return self._payloads[stream].take(names, rows)
-
     # -- pushing ---------------------------------------------------------------------------------
-
-    def _push_slowly(self, stream: str, rows: Any) -> Results:
-        number = self._number(stream)
-        if self._sink is not None:
-            self._sink.write_due()
-        if self._held is not None and self._held.due:
-            self._held.tell()
-        table = as_table(rows, stream, self._schema(stream))
-        if self._memory is not None:
-            self._memory.check()
-        if self._live is None:
-            return self._taken(self._learn([(number, table)]))
-        return self._taken(self._push(number, table))
-
-    def _taken(self, results: Results) -> Results:
-        """Results of a push that was taken: they say which it was."""
-        self.sequence += 1
-        return self._leaving(results, self.sequence)
-
-    def _leaving(self, results: Results, sequence: int) -> Results:
-        """Results with the number of their push, also to where they are written."""
-        results = numbered(results, sequence)
-        if self._sink is not None:
-            self._sink.add(results)
-        return results
 
     @whole
     def to_parquet(
@@ -495,12 +211,6 @@ class Session(SessionBase):
                 self._owed.append(self._results(found))
             self._session_lock.refuse()
 
-    def first_needed(self, stream: int) -> int:
-        """The arrival number of the first row whose columns results to come may have."""
-        assert self._live is not None
-        first = self._live.first_needed(stream)
-        return first if self._memory is None else self._memory.first_needed(stream, first)
-
     def clean_up(self, progress: ProgressOption = False) -> Iterator[Results]:
         """The results that rows on disk still owe, as they are found.
 
@@ -626,231 +336,6 @@ class Session(SessionBase):
 
     _own_error = staticmethod(own_error)
 
-    def _schema(self, stream: str) -> pa.Schema | None:
-        return None if self._bound is None else self._bound.schemas[stream]
-
-    def _must_be_open(self) -> None:
-        if self._ended:
-            raise SessionError(self._ended)
-
-    def _number(self, stream: str) -> int:
-        self._must_be_open()
-        if stream not in self._numbers:
-            raise QueryError(
-                f"{stream!r} is not a stream of this query{hint(str(stream), self.query.names)}"
-            )
-        return self._numbers[stream]
-
-    def _learn(self, given: list[tuple[int, pa.Table]]) -> Results:
-        """Keep the first rows until the schemas of all streams are known, then join them all."""
-        waiting, seen = self._waiting, []
-        for number, table in given:
-            times = waiting.times_of(number, table.schema)
-            seen.append((times, *times.split_late(table)))
-        waiting.tell()
-        for times, ticks, late_split in seen:
-            self._late.tell(times.column, times.clock, times.marks, ticks, late_split)
-        self._session_lock.begin()
-        before = waiting.mark()
-        for (number, table), (times, _, late_split) in zip(given, seen, strict=True):
-            waiting.add(number, table, times, late_split.newest)
-        if not waiting.complete:
-            return self._nothing()
-        try:
-            self._begin(waiting.schemas)
-        except Exception:
-            waiting.take_back(before)
-            self._session_lock.refuse()
-            raise
-        for number, what in waiting.leave(before):  # nothing of that can be complete
-            if not isinstance(what, pa.Table):
-                self._promise(number, what)
-                continue
-            early = self._push(number, what, told=True)
-            if not self.query.sides.plain:  # but rows that nothing can match
-                self._owed.append(early)
-        return self._push_together(given, told=True)
-
-    def _promise(self, number: int, time: Any) -> None:
-        if self._live is None or self._bound is None:
-            self._session_lock.begin()
-            try:
-                self._waiting.promise(number, time)
-            except WindjoinError:
-                self._session_lock.refuse()
-                raise
-            return
-        ticks = INT64_MAX if time is END else self._bound.promise(number, time)
-        self._session_lock.begin()
-        with AS_OWN_ERRORS:
-            self._live.advance(number, ticks)
-            found = self._numbered(self._live.catch_up())
-            if len(found[0]) or (self._live.outer is not None and self._live.outer.any_left):
-                self._owed.append(self._results(found))
-            self._expire()
-
-    def _ready(self, number: int, table: pa.Table, told: bool) -> Batch:
-        """Rows as they are joined; ``told``: what is to be said of late ones has been said."""
-        assert self._live is not None
-        assert self._bound is not None
-        live, bound = self._live, self._bound
-        first = live.windows[number].tail
-        prepare = bound.prepare if self._parts is None else self._parts.prepare
-        prepared = prepare(number, table, first)
-        times = prepared.rows.time
-        late_split = live.split_late(number, times, prepared.null_time)
-        if late_split.late is not None and not told:
-            marks = live.clocks[number]
-            self._late.tell(bound.time_column(number), bound.clock, marks, times, late_split)
-        return Batch(number, table, prepared, late_split, first)
-
-    def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
-        """Join rows of one stream; ``told``: what is to be said of late ones has been said."""
-        assert self._live is not None
-        if self._memory is not None and not self._memory.allows(table.num_rows):
-            return self._push_within(self._memory, [(number, table)], told)
-        stream_input = self._stream_inputs.get(self.query.names[number])
-        if stream_input is not None:
-            with AS_OWN_ERRORS:
-                found = stream_input.through(table, 0, told)
-            if found is not None:
-                return self._with_owed(found)
-        batch = self._ready(number, table, told)
-        self._session_lock.begin()
-        if self._memory is not None:
-            self._memory.came(table.num_rows)
-        with AS_OWN_ERRORS:
-            self._payloads[number].append(table)
-            found = self._live.push(number, batch.prepared.rows, batch.late_split)
-            self._reject(batch)
-            results = self._with_owed(self._results(found))
-            self._expire()
-        return results
-
-    def _reject(self, batch: Batch) -> None:
-        late, null_time = batch.late_split.late, batch.prepared.null_time
-        if late is not None or null_time is not None:
-            self._rejected[self.query.names[batch.stream]].add(batch.table, null_time, late)
-
-    def _push_together(self, given: list[tuple[int, pa.Table]], told: bool = False) -> Results:
-        """Join rows of several streams in order of time."""
-        if len(given) == 1:
-            return self._push(*given[0], told)
-        live = self._live
-        assert live is not None
-        if self._memory is not None:
-            return self._push_within(self._memory, given, told)
-        batches = [self._ready(number, table, told) for number, table in given]
-        newest = [live.clocks[batch.stream].newest for batch in batches]
-        self._session_lock.begin()
-        with AS_OWN_ERRORS:
-            for batch in batches:
-                self._payloads[batch.stream].append(batch.table)
-            alone = isinstance(live, LiveJoin)  # hosts join what has come to the end of a segment
-            parts = stretches(batches, newest) if alone else whole_batches(batches)
-            found = [live.push(*part.rows()) for part in parts]
-            for batch in batches:
-                self._reject(batch)
-            if not found:
-                return self._with_owed(self._nothing())
-            together = joined(found)
-            if len(found) > 1 and alone and self.query.nearest is None:
-                together = by_time(together, batches)
-            results = self._with_owed(self._results(together))
-            self._expire()
-        return results
-
-    def _push_within(
-        self, memory: Keeper, given: list[tuple[int, pa.Table]], told: bool
-    ) -> Results:
-        """Join rows of streams in order of time, within the memory there is."""
-        live = self._live
-        assert live is not None
-        batches = [self._ready(number, table, told) for number, table in given]
-        newest = [live.clocks[batch.stream].newest for batch in batches]
-        self._session_lock.begin()
-        with AS_OWN_ERRORS:
-            for batch in batches:
-                self._payloads[batch.stream].append(batch.table)
-            alone = isinstance(live, LiveJoin)
-            parts = stretches(batches, newest) if alone else whole_batches(batches)
-            for part in parts:
-                memory.make_room(part.stop - part.start)
-                found = live.push(*part.rows())
-                memory.count(found)
-                if len(found[0]):
-                    self._owed.append(self._results(memory.results(found)))
-                self._expire()
-            for batch in batches:
-                self._reject(batch)
-            for found in memory.after_push(sum(len(batch.table) for batch in batches)):
-                self._owed.append(self._results(found))
-            self._expire()
-        return self._with_owed(self._nothing())
-
-    def _with_owed(self, results: Results) -> Results:
-        """Results after those that promises completed."""
-        owed, self._owed = [*self._owed, results], []
-        if len(owed) == 1:
-            return results
-        if isinstance(results, dict):
-            parts = [list(one.values()) for one in owed if isinstance(one, dict)]
-            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-            return dict(zip(results, columns, strict=True))
-        return pa.concat_tables([one for one in owed if isinstance(one, pa.Table)])
-
-    def _numbered(self, found: list[Any]) -> list[Any]:
-        """Results by arrival numbers, which are not those in the windows once rows have left."""
-        return found if self._memory is None else self._memory.results(found)
-
-    def _results(self, found: list[Any]) -> Results:
-        """``found``: row numbers of every stream, and scores."""
-        if isinstance(self._live, ClusterJoin) and self._resizing is not None:
-            found = self._resizing.only_results(found)
-        if not self.query.sides.plain:
-            outer = None if self._live is None else self._live.outer
-            return self._outer_results(found, [] if outer is None else outer.take())
-        if self.rows_only:
-            return dict(zip(self.query.names, found, strict=True))
-        assert self._bound is not None
-        if not len(found[0]):
-            return self._empty
-        if self._gather is not None:
-            return pa.Table.from_batches(self._gather.gather(found), self._bound.schema)
-        rows, scores = found[: len(self._payloads)], found[len(self._payloads) :]
-        threads = threads_for(None, len(rows[0]))
-        return self._bound.gather_with(self._fetch, rows, threads, scores)
-
-    def _outer_results(self, found: list[Any], left: Left) -> Results:
-        """The same where rows may be in no result; ``left``: those that are in none for good."""
-        bound = self._bound
-        assert bound is not None
-        if self.rows_only:
-            return dict(zip(self.query.given, numbers(bound, found, left), strict=True))
-        if self._gather is not None:
-            rows = extended(bound, found, left)
-            if not len(rows[0]):
-                return self._empty
-            return pa.Table.from_batches(self._gather.gather(rows), bound.schema)
-        rows, scores = found[: len(self._payloads)], found[len(self._payloads) :]
-        results = self._empty
-        if len(rows[0]):
-            threads = threads_for(None, len(rows[0]))
-            results = bound.gather_with(self._fetch, rows, threads, scores)
-        return with_unmatched(bound, results, self._fetch, left)
-
-    def _nothing(self) -> Results:
-        if self.rows_only:
-            return {name: np.empty(0, np.int64) for name in self.query.given}
-        return self._empty
-
-    def _expire(self) -> None:
-        assert self._live is not None
-        if self._resizing is not None:
-            self._resizing.settle()
-        for number, payload in enumerate(self._payloads):
-            payload.expire(self.first_needed(number))
-
     # -- hosts -----------------------------------------------------------------------------------
 
     @property
@@ -973,23 +458,6 @@ class Session(SessionBase):
         """
         return {name: rejected.table() for name, rejected in self._rejected.items()}
 
-    @property
-    def state_bytes(self) -> int:
-        """Bytes held: windows, indexes, keys, payload.
-
-        >>> import windjoin as wj
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> q = wj.join(a, b, on=a["k"] == b["k"])
-        >>> session = q.open()
-        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
-        >>> _ = session.push("b", {"t": [1], "k": [9]})
-        >>> session.state_bytes > 0
-        True
-        """
-        if self._live is None:
-            return self._waiting.nbytes
-        return self._live.nbytes + sum(payload.nbytes for payload in self._payloads)
-
     def report(self, path: FilePath | None = None) -> Report:
         """What the session has done so far, drawn: text by ``print``, a page in a notebook.
 
@@ -1086,65 +554,3 @@ class Session(SessionBase):
             "a session does not pickle: it has windows and indexes of this process;"
             ' save it with session.save("folder") and go on with windjoin.restore(query, "folder")'
         )
-
-    def _is_idle(self, number: int) -> bool:
-        silence = None if self._live is None else self._live.silence
-        return silence is not None and silence.silent(number)
-
-    def _metrics(self) -> dict[str, Any]:
-        streams = {name: self._stream_metrics(name) for name in self.query.names}
-        total = {
-            name: sum(stream[name] for stream in streams.values())
-            for name in next(iter(streams.values()))
-            if name not in ("state_rows", "state_bytes", "idle", *NOTHING)
-        }
-        total["results"] = self._live.results if self._live is not None else 0
-        if self._resizing is not None:
-            total["results"] -= self._resizing.dropped
-        if self._memory is not None:
-            total["results"] += self._memory.owing.cleaned
-            total["memory"] = self._memory.metrics()
-        if self._sink is not None:
-            total["sink"] = self._sink.metrics()
-        hosts = self._live.report() if self._live is not None else None
-        cluster: dict[str, Any] = {}
-        if self._live is not None and hosts is not None:
-            cluster = {"cluster": hosts, "hosts": self._live.hosts()}
-        return {**total, "state_bytes": self.state_bytes, **cluster, "streams": streams}
-
-    def _stream_metrics(self, name: str) -> dict[str, Any]:
-        number = self._numbers[name]
-        if self._live is None:
-            nothing = dict.fromkeys(COUNTED, 0) | {"idle": False, **NOTHING}
-            return {"rows_in": self._waiting.rows(number)} | nothing
-        counts, window = self._live.counts[number], self._live.windows[number]
-        null_time = self._rejected[name].null_time
-        results, comparisons = self._live.done_by(number)
-        assert self._held is not None
-        return {
-            "rows_in": counts.rows_in,
-            "results": results,  # that its rows completed
-            "rejected": counts.late + null_time,
-            "late": counts.late,
-            "null_time": null_time,
-            "unmatchable": counts.unusable - counts.late - null_time,
-            "expired": counts.expired,
-            "comparisons": comparisons,
-            "state_rows": len(window),
-            "state_bytes": window.nbytes + self._payloads[number].nbytes,
-            "idle": self._is_idle(number),
-            **self._held.gauge(number),
-        }
-
-
-def numbered(results: Results, sequence: int) -> Results:
-    """Results that say with which push they left."""
-    if not sequence or isinstance(results, dict) or not results.num_rows:
-        return results
-    told: Any = {SEQUENCE: str(sequence)}
-    made: Any = pa.KeyValueMetadata(**told)
-    return results.replace_schema_metadata(made)
-
-
-def _united(first: list[list[str]], second: list[list[str]]) -> list[list[str]]:
-    return [list(dict.fromkeys([*a, *b])) for a, b in zip(first, second, strict=True)]

@@ -22,7 +22,8 @@ from windjoin.pyx.live.metered import MeteredInput
 from windjoin.pyx.live.shedder import Beat
 from windjoin.query import Query
 from windjoin.row_windows import refuse_row_windows
-from windjoin.session import Results, Session, SessionOptions
+from windjoin.session import Session
+from windjoin.session_state import Results, SessionOptions
 from windjoin.shed_report import lines, report, report_hosts, told
 from windjoin.shedding import Shedding
 from windjoin.shedding_hosts import SheddingHosts, one_hop

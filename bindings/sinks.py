@@ -13,7 +13,7 @@ from windjoin.durations import is_duration, parse_duration
 from windjoin.errors import QueryError, StateError
 
 if TYPE_CHECKING:
-    from windjoin.session import Results
+    from windjoin.session_state import Results
 
 EVERY_ROWS = 1_000_000
 MOST_BYTES = 64 << 20  # that wait to be written, whatever was asked for

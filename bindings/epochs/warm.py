@@ -18,7 +18,8 @@ from windjoin.epochs.manifest import Entry, Manifest
 from windjoin.epochs.routing import Routes
 from windjoin.epochs.shedding import told_of
 from windjoin.epochs.window import SlotWindow
-from windjoin.session import Session, SessionOptions
+from windjoin.session import Session
+from windjoin.session_state import SessionOptions
 
 FEW = 1 << 16  # rows that are pushed at once
 WORTH = 4  # rows that are made anew in the time in which one is pushed and its results thrown away

@@ -25,7 +25,7 @@ from windjoin.state.residence import Residence
 from windjoin.watermarks import length_ticks
 
 if TYPE_CHECKING:
-    from windjoin.session import Session
+    from windjoin.session_state import SessionState
 
 ROUNDS = 3  # of spilling, until the rest fits
 CHECK_EVERY = 1024  # rows, less often than which nobody looks how much memory is taken
@@ -52,7 +52,7 @@ class Keeper:
     """The memory of one session; not before its schemas are known."""
 
     def __init__(
-        self, session: Session, asked: Memory, on_full: str, allowance: Allowance | None
+        self, session: SessionState, asked: Memory, on_full: str, allowance: Allowance | None
     ) -> None:
         """``allowance``: of rows that may come in before somebody asks `allows`."""
         assert session._live is not None

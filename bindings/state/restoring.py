@@ -11,7 +11,8 @@ from windjoin.kernels.intake import Intake
 from windjoin.kernels.outer import Outer
 from windjoin.own_times import END
 from windjoin.query import Query
-from windjoin.session import Session, SessionOptions
+from windjoin.session import Session
+from windjoin.session_state import SessionOptions
 from windjoin.sinks import resumed_sink
 from windjoin.state.described import check_same
 from windjoin.state.kept import resident, resume_keeper, resume_numbering

@@ -13,7 +13,8 @@ from windjoin.binding import BoundQuery
 from windjoin.errors import QueryError
 from windjoin.inputs import as_table
 from windjoin.query import Query
-from windjoin.session import Results, Session
+from windjoin.session import Session
+from windjoin.session_state import Results
 from windjoin.watermarks import length_ticks
 
 I64 = NDArray[np.int64]

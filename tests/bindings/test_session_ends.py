@@ -114,7 +114,7 @@ def test_refused_rows_leave_the_session_as_it_was():
     [
         ("windjoin.kernels.live.LiveJoin.push", False),
         ("windjoin.session.Session._results", False),
-        ("windjoin.session.numbered", True),
+        ("windjoin.session_opening.numbered", True),
         ("windjoin.rejected.Rejected._add", True),
     ],
 )
@@ -145,7 +145,7 @@ def test_a_push_that_is_broken_off_ends_the_session(
     ("rows_only", "where"),
     [
         (True, "windjoin.stream_rows.StreamRows.prepare"),
-        (True, "windjoin.session.as_table"),
+        (True, "windjoin.session_pushing.as_table"),
         (False, "windjoin.stream_rows.StreamRows.prepare"),
     ],
 )
