@@ -37,8 +37,8 @@ class Shedding:
     ``sample``: which share of the rows that could be joined fully is, to learn from.
     ``policy``: "selective" compares with what is worth most, "partial" with the newest part of
     windows, "drop" drops rows at random on their way in; the last two are to compare with.
-    ``directions``: whether the worth of windows is compared over all streams; else every stream
-    does the same fraction of its work.  "whole" gives all to the better stream first.
+    ``directions``: whether the worth of windows is compared over all streams and hops; else the
+    same fraction is done of all of them.  "whole" gives all to the better stream first.
     ``utility``: a column or expression of one stream that says what a result with its row is worth.
     ``clock``: "wall", "event" (the times of the rows), or a function that gives seconds.
     ``seed``: of the draws.

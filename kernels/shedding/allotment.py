@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from windjoin.kernels.shedding.evenly import evenly
 from windjoin.kernels.shedding.learned import Direction
 from windjoin.kernels.spec import F64
 from windjoin.pyx.live import allotment
@@ -49,6 +50,8 @@ def allot(
     whole = allotment.totals(every)
     if fraction >= 1 or sum(whole) <= 0:
         return [_everything(direction) for direction in directions]
+    if policy == "selective" and scope == "each" and any(len(d.hops) > 1 for d in every):
+        return [Share(*one) for one in evenly(every, fraction * sum(whole))]
     if policy == "partial" or scope == "each":
         return [
             _together([direction], fraction * work, policy)[0]

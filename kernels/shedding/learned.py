@@ -11,6 +11,7 @@ from windjoin.pyx.live import allotment
 MOST_WINDOWS = 10_000  # basic windows of one direction
 WINDOWS = 50  # of the longest window, unless their length is given
 REACHES = (0, 1, 2, 4, 8, 16, 32)  # neighbours on either side
+PRIORS = (0.5, 0.1, 0.02)  # results, for which all of a hop count in each basic window
 GRANTED = 1.0  # rows that had candidates of any age, before anything is known
 FADES = 0.5  # what counts of earlier periods
 
@@ -60,7 +61,8 @@ class HopYield:
     found: F64 = field(init=False)
     proposed: F64 = field(init=False)
     arrived: F64 | None = None
-    reach: int = 0  # over so many neighbours worth is smoothed
+    reach: int = 0  # over so many neighbours worth is smoothed,
+    prior: float = PRIORS[0]  # and drawn to the mean of all by so many results
 
     def __post_init__(self) -> None:
         self.found = np.zeros(self.windows.count)
@@ -68,7 +70,7 @@ class HopYield:
 
     def tune(self) -> None:
         """Look again over how many neighbours to smooth."""
-        self.reach = best_reach(self.found, self.proposed)
+        self.reach, self.prior = best_smoothing(self.found, self.proposed)
 
     def fade(self) -> None:
         """What was learned counts less from now on."""
@@ -103,20 +105,21 @@ class Direction:
             hop.fade()
 
 
-def smoothed(found: F64, proposed: F64, reach: int) -> F64:
+def smoothed(found: F64, proposed: F64, reach: int, prior: float = PRIORS[0]) -> F64:
     """Worth of results per basic window, by what candidates near it are worth.
 
-    Half a result counts as if it were anywhere.
+    A part of a result, ``prior``, counts as if it were anywhere.
 
     >>> smoothed(np.array([0.0, 3.0, 0.0]), np.ones(3), 1).tolist()
     [1.4, 1.0, 1.4]
     """
-    return allotment.smoothed(found, proposed, reach)
+    return allotment.smoothed(found, proposed, reach, prior)
 
 
-def best_reach(found: F64, proposed: F64) -> int:
-    """Over how many neighbours to smooth: so that every result is best foretold by the others.
+def best_smoothing(found: F64, proposed: F64) -> tuple[int, float]:
+    """Over how many neighbours to smooth, and by which prior: so that each result is best foretold.
 
-    Narrow peaks are told from luck by that; where results are anywhere it takes many neighbours.
+    It is foretold by the others.  Narrow peaks are told from luck by that; where results are
+    anywhere it takes many neighbours, or much of a prior.
     """
-    return allotment.best_reach(found, proposed, REACHES)
+    return allotment.best_smoothing(found, proposed, REACHES, PRIORS)

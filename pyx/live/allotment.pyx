@@ -15,10 +15,9 @@ from windjoin.pyx.base.index cimport out_of_memory
 cdef enum:
     MOST_HOPS = 16
     RUN = 8  # basic windows that are put in order one by one
-    ARRAYS = 10  # doubles kept for each basic window
+    ARRAYS = 11  # doubles kept for each basic window
 
 cdef double NOTHING = 1e-300
-cdef double PRIOR = 0.5  # results, for which all of a hop count in each basic window
 cdef double LEAST = 1e-3  # of a hop's partial results goes on, whatever is chosen
 
 
@@ -30,6 +29,7 @@ cdef struct Curve:
     double spread
     double candidate
     int64_t reach
+    double prior  # results, for which all of the hop count in each basic window
     const double *found
     const double *proposed
     const double *arrived  # NULL: a result goes nowhere
@@ -38,6 +38,7 @@ cdef struct Curve:
     double ask  # what asking costs, however few are asked for
     double *work
     double *gain
+    double *passes  # partial results that go on
     double *takes
     double *worth  # of `order`, never rising
     double *works  # of the first 0, 1, ... of `order`
@@ -83,13 +84,14 @@ cdef inline double _near(const double *sums, int64_t n, int64_t k, int64_t reach
 
 
 cdef void _smooth(
-    const double *found, const double *proposed, int64_t n, int64_t reach,
+    const double *found, const double *proposed, int64_t n, int64_t reach, double share,
     double *room, double *gain,
 ) noexcept nogil:
     """Worth of results by basic window, by what candidates near it are worth.
 
     Where little is known of a basic window it counts as the others of its hop do, by the weight of
-    half a result: so what seems to find nothing is still told from hops that do find nothing.
+    a ``share`` of a result: so what seems to find nothing is still told from hops that do find
+    nothing.
     """
     cdef double *finds = room
     cdef double *candidates = room + n + 1
@@ -104,7 +106,7 @@ cdef void _smooth(
         return
     if total < there:
         one = total / there
-    one *= PRIOR
+    one *= share
     prior = one * all / total
     finds[0] = candidates[0] = 0
     for k in range(n):
@@ -116,26 +118,32 @@ cdef void _smooth(
         )
 
 
-def smoothed(const double[::1] found, const double[::1] proposed, int64_t reach):
+def smoothed(
+    const double[::1] found, const double[::1] proposed, int64_t reach, double prior
+):
     """See `windjoin.kernels.shedding.learned.smoothed`."""
     cdef int64_t n = len(found)
     cdef double[::1] room = np.empty(2 * n + 2), gain = np.empty(n)
     if n:
-        _smooth(&found[0], &proposed[0], n, reach, &room[0], &gain[0])
+        _smooth(&found[0], &proposed[0], n, reach, prior, &room[0], &gain[0])
     return np.asarray(gain)
 
 
-def best_reach(const double[::1] found, const double[::1] proposed, tuple reaches):
-    """See `windjoin.kernels.shedding.learned.best_reach`."""
-    cdef int64_t n = len(found), k, reach, best = 0
-    cdef double total = 0, one = 1, most = -INFINITY, score, near
+def best_smoothing(
+    const double[::1] found, const double[::1] proposed, tuple reaches, tuple priors
+):
+    """See `windjoin.kernels.shedding.learned.best_smoothing`."""
+    cdef int64_t n = len(found), k, reach
+    cdef double total = 0, all = 0, one = 1, most = -INFINITY, score, near, prior
     cdef int64_t there = 0
     cdef double[::1] finds = np.empty(n + 1), candidates = np.empty(n + 1)
     for k in range(n):
         total += found[k]
+        all += proposed[k]
         there += found[k] > 0
-    if total <= 0:
-        return 0
+    best = reaches[0], priors[0]
+    if total <= 0 or all <= 0:
+        return best
     if total < there:
         one = total / there
     _sums_before(&found[0], n, &finds[0])
@@ -145,13 +153,16 @@ def best_reach(const double[::1] found, const double[::1] proposed, tuple reache
     for reach in reaches:
         if 4 * reach > n:
             break
-        score = 0
-        for k in range(n):
-            if found[k] > 0:
-                near = max(_near(&finds[0], n, k, reach) - one, 0.0) + 0.05 * one
-                score += found[k] * log(near / _near(&candidates[0], n, k, reach))
-        if score > most:
-            best, most = reach, score
+        for prior in priors:
+            score = 0
+            for k in range(n):
+                if found[k] > 0:
+                    near = max(_near(&finds[0], n, k, reach) - one, 0.0) + prior * one
+                    score += found[k] * log(
+                        near / (_near(&candidates[0], n, k, reach) + prior * one * all / total)
+                    )
+            if score > most:
+                best, most = (reach, prior), score
     return best
 
 
@@ -206,7 +217,7 @@ cdef void _draw(
     cdef double top = 0, rank, together, best = -INFINITY, taken = 0, on
     cdef double *plain = c.room
     for k in range(n):
-        on = 0.0 if c.arrived == NULL else c.arrived[k]
+        on = 0.0 if c.arrived == NULL else c.passes[k]
         c.takes[k] = up * (c.work[k] + on * after)
         if c.takes[k] > 0:
             plain[k] = gains * c.gain[k] / c.takes[k]
@@ -225,7 +236,7 @@ cdef void _draw(
         one = c.order[k]
         c.worth[k] = plain[one]
         c.works[k + 1] = c.works[k] + c.work[one]
-        c.on[k + 1] = c.on[k] + (0.0 if c.arrived == NULL else c.arrived[one])
+        c.on[k + 1] = c.on[k] + (0.0 if c.arrived == NULL else c.passes[one])
         c.finds[k + 1] = c.finds[k] + c.gain[one]
     if c.ask <= 0 or partial:
         return
@@ -442,7 +453,7 @@ cdef double _fraction(const Spending *plan) noexcept nogil:
         for k in range(c.count):
             own += c.work[k] * c.share[k]
             if c.arrived != NULL:
-                on += c.arrived[k] * c.share[k]
+                on += c.passes[k] * c.share[k]
         work += through * (asked * c.probe + own)
         asked = c.arrivals
         if asked > 0:
@@ -473,7 +484,8 @@ cdef int _read(Spending *plan, direction) except -1:
             c.arrived = &view[0]
             c.arrivals = _sum(c.arrived, c.count)
         c.first = hop.windows.first
-        c.probe, c.spread, c.candidate, c.reach = hop.probe, hop.spread, hop.candidate, hop.reach
+        c.probe, c.spread, c.candidate = hop.probe, hop.spread, hop.candidate
+        c.reach, c.prior = hop.reach, hop.prior
         c.even = granted / c.count
     plan.hop[0].ask = plan.known * plan.hop[0].probe
     return 0
@@ -501,8 +513,8 @@ cdef void _set_up(Spending *plans, int n, double *room, int32_t *places) noexcep
             c.work, c.gain, c.takes, c.worth = (
                 room, room + c.count, room + 2 * c.count, room + 3 * c.count
             )
-            c.share = room + 4 * c.count
-            room += 5 * c.count
+            c.share, c.passes = room + 4 * c.count, room + 5 * c.count
+            room += 6 * c.count
             c.works, c.on, c.finds = room, room + c.count + 1, room + 2 * c.count + 2
             c.room = room + 3 * c.count + 3
             room += 5 * (c.count + 1)
@@ -512,7 +524,10 @@ cdef void _set_up(Spending *plans, int n, double *room, int32_t *places) noexcep
                 c.work[k] = (
                     c.candidate * (c.proposed[k] + c.even) + c.spread * asked / c.count
                 )
-            _smooth(c.found, c.proposed, c.count, c.reach, c.room, c.gain)
+            _smooth(c.found, c.proposed, c.count, c.reach, c.prior, c.room, c.gain)
+            if c.arrived != NULL:
+                _smooth(c.arrived, c.proposed, c.count, c.reach, c.prior, c.room, c.passes)
+                c.arrivals = _sum(c.passes, c.count)
             asked = c.arrivals
 
 
