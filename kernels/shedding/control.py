@@ -29,8 +29,12 @@ LEAST_SAMPLE = 0.02  # of what `sample` says: something is learned however littl
 MOST_CHUNK = 256  # rows between two looks at the clock
 UNKNOWN_CHUNK = 32  # and until it is known what a row takes
 KEPT = 0.7  # weight of what a row took in the slots before
-CALM = 0.25  # of a slot's part is needed: then not every push has to be measured,
-MEASURED_OF = 8  # but one of so many
+CALM = 0.25  # of a slot's part is needed: then the clock is read at
+LOOK_OF = 16  # one of so many times,
+ALERT_LOOK_OF = 4  # else so often
+MEASURED = 256  # pushes of a slot, if there are more,
+MEASURED_OF = 64  # or one of so many,
+CHARGED = 0.005  # and one may be charged so much of a period for others that it stands for
 ALERT = 2.0  # times a slot's part, after which it is looked at again
 
 
@@ -103,7 +107,8 @@ class Controller:
         self._hurried = False
         self._tuned = 0
         self._error = 1.0  # what was spent, of what had been expected
-        self._joined = beat.joining
+        self._joined, self._pushes = beat.joining, beat.pushes
+        beat.most_charged = int(CHARGED * settings.budget * settings.period)
         self._cpu = self._thread = 0
         beat.on_tick(self.tick)
         self._set_alarm()
@@ -153,6 +158,7 @@ class Controller:
             self.allowance.observe(self._of_slot.need, self._of_slot.fixed, slots)
             self._of_period.take(self._of_slot)
             self._of_slot = _Seen()
+            self._measure_pushes(slots)
             self._slot += slots * self.slot_s
             stays = math.exp(-slots * self.slot_s / max(self.settings.reach, 1e-9))
             self._admitted = stays * self._admitted + (1 - stays) * self.admission.share
@@ -162,6 +168,16 @@ class Controller:
         self._tune()
         self._apply(self._affordable(self._begun + self.settings.period - now))
         self._set_alarm()
+
+    def _measure_pushes(self, slots: int) -> None:
+        """As many of the next ones as tell what all take."""
+        beat = self.beat
+        each = (beat.pushes - self._pushes) // slots // MEASURED
+        longest, beat.longest_push = beat.longest_push, 0
+        if longest:
+            each = min(each, beat.most_charged // longest)
+        beat.measured_of = max(1, min(each, MEASURED_OF)) if self.fraction >= 1 else 1
+        self._pushes = beat.pushes
 
     def _tune(self) -> None:
         """Look at one hop more closely, at each beat at another."""
@@ -208,7 +224,7 @@ class Controller:
         part = allowance.per_period / SLOTS
         beat.spent, beat.next = 0.0, self._slot + self.slot_s
         calm = self.fraction >= 1 and allowance.need < CALM * part
-        beat.measured_of = MEASURED_OF if calm else 1
+        beat.look_of = LOOK_OF if calm else ALERT_LOOK_OF
         if self.fraction >= 1:
             beat.alarm = max(LATE * allowance.per_period - allowance.spent, part)
         else:

@@ -1,11 +1,6 @@
 """The base of a session that sheds: it tells the beat how long its pushes take."""
-from libc.stdint cimport int64_t
-
 from windjoin.pyx.live.session_base cimport SessionBase
 from windjoin.pyx.live.shedder cimport Beat
-
-cdef extern from "clock.h" nogil:
-    int64_t fine_nanoseconds()
 
 
 cdef class MeteredInput(SessionBase):
@@ -19,20 +14,17 @@ cdef class MeteredInput(SessionBase):
     def push(self, stream, rows):
         """Join new rows of a stream with all that is here; the results that they complete."""
         cdef Beat beat = self.beat
-        cdef int64_t begun = 0
+        cdef bint measured
         if beat is None:
-            return SessionBase.push(self, stream, rows)
+            return self.push_rows(stream, rows)
         if beat.to_tell:
             self.tell()
-        if beat.measures():
-            beat.begun_of = beat.measured_of
-            begun = beat.begun_at = fine_nanoseconds()
+        measured = beat.measures()
         try:
-            return SessionBase.push(self, stream, rows)
+            return self.push_rows(stream, rows)
         finally:
-            if begun:
-                beat.joining += beat.begun_of * (fine_nanoseconds() - beat.begun_at)
-                beat.begun_at = 0
+            if measured:
+                beat.end()
             if beat.to_attend:
                 beat.to_attend = False
                 self.attend()

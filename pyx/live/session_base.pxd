@@ -15,5 +15,6 @@ cdef class SessionBase:
     cdef public int64_t sequence  # pushes that were taken so far
     cdef public str _ended  # why nothing can be done to the session any more
     cdef readonly SessionLock _session_lock
+    cdef object push_rows(self, stream, rows)
     cdef object _do(self, call, tuple arguments, dict options)
     cdef int _break_off(self) except -1

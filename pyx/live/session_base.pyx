@@ -208,6 +208,9 @@ cdef class SessionBase:
         >>> session.push("b", [{"t": 3, "k": "y"}]).to_pylist()
         [{'a_t': 2, 'a_k': 'y', 'b_t': 3, 'b_k': 'y'}]
         """
+        return self.push_rows(stream, rows)
+
+    cdef object push_rows(self, stream, rows):
         cdef PyObject *stream_input = PyDict_GetItemWithError(self._stream_inputs, stream)
         if stream_input != NULL:
             try:

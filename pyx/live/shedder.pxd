@@ -18,7 +18,8 @@ cdef class Beat:
     cdef int64_t turn_last
     cdef int64_t turn_before  # and the last of its turn before
     cdef double now
-    cdef unsigned int asked  # whether it is due; the clock is read at every fourth time
+    cdef unsigned int asked  # whether it is due
+    cdef public unsigned int look_of  # the clock is read at one of so many times
     cdef public double next
     cdef public double spent
     cdef public double alarm
@@ -28,9 +29,13 @@ cdef class Beat:
     cdef public int64_t begun_at  # of the push that is on, nanoseconds; 0: none is
     cdef public int64_t joining  # nanoseconds in pushes
     cdef public int64_t measured_of  # one of so many pushes is measured, drawn at random
+    cdef public int64_t most_charged  # nanoseconds for others that were not, at most
+    cdef public int64_t longest_push  # that was measured, since this was set to 0
     cdef int64_t begun_of  # as many as the push that is on stands for
-    cdef uint64_t turn
+    cdef readonly uint64_t pushes
     cdef bint measures(self) noexcept
+    cdef int64_t _charged(self, int64_t took) noexcept
+    cpdef void end(self) noexcept
     cdef void first_turn(self, int number, int *targets, int n) noexcept nogil
     cdef void come(self, int stream, int64_t time) noexcept nogil
     cdef bint due(self) except -1 nogil

@@ -20,7 +20,11 @@ class Beat:
     to_attend: bool
     begun_at: int
     joining: int
+    look_of: int
     measured_of: int
+    most_charged: int
+    longest_push: int
+    pushes: int
     def __init__(
         self,
         kind: str,  # "wall", "event" or "called"

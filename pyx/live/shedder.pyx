@@ -74,7 +74,7 @@ cdef class Beat:
         self.tick_s, self.longest, self.by_time = tick_s, longest, by_time
         for s in range(16):
             self.newest[s] = INT64_MIN
-        self.measured_of = 1
+        self.measured_of = self.look_of = 1
         self.now = self.read()
         self.next = self.now
         self.alarm = float("inf")
@@ -94,15 +94,26 @@ cdef class Beat:
     @property
     def pushing(self):
         """Nanoseconds in pushes, up to now."""
-        cdef int64_t now = self.begun_of * (fine_nanoseconds() - self.begun_at)
-        return self.joining + (now if self.begun_at else 0)
+        if not self.begun_at:
+            return self.joining
+        return self.joining + self._charged(fine_nanoseconds() - self.begun_at)
 
     cdef bint measures(self) noexcept:
-        """Whether the next push is one to measure."""
-        if not self.by_time or self.measured_of == 1:
-            return self.by_time
-        self.turn += 1
-        return _mixed(self.turn) % <uint64_t>self.measured_of == 0
+        """Whether the push that begins now is measured."""
+        self.pushes += 1
+        if not self.by_time or (
+            self.measured_of > 1 and _mixed(self.pushes) % <uint64_t>self.measured_of
+        ):
+            return False
+        self.begun_of, self.begun_at = self.measured_of, fine_nanoseconds()
+        return True
+
+    cdef int64_t _charged(self, int64_t took) noexcept:
+        """What a push has taken, and others that it stands for.
+
+        One that is long beside all before stands for itself alone.
+        """
+        return max(took, min(took * self.begun_of, self.most_charged))
 
     cdef void first_turn(self, int number, int *targets, int n) noexcept nogil:
         """Event time begins where the rows of a host do, for all streams."""
@@ -118,9 +129,11 @@ cdef class Beat:
         """Measure from now on what is done for the join."""
         self.begun_of, self.begun_at = 1, fine_nanoseconds()
 
-    def end(self):
+    cpdef void end(self) noexcept:
         """That is over."""
-        self.joining += fine_nanoseconds() - self.begun_at
+        cdef int64_t took = fine_nanoseconds() - self.begun_at
+        self.joining += self._charged(took)
+        self.longest_push = max(self.longest_push, took)
         self.begun_at = 0
 
     cdef void come(self, int stream, int64_t time) noexcept nogil:
@@ -157,7 +170,7 @@ cdef class Beat:
 
     cdef bint due(self) except -1 nogil:
         self.asked += 1
-        if self.kind == WALL and self.asked & 3 == 0:
+        if self.kind == WALL and self.asked % self.look_of == 0:
             self.now = max(self.now, clock_nanoseconds() * 1e-9)
         elif self.kind == CALLED:
             with gil:
@@ -320,10 +333,12 @@ cdef class Shedder(Runner):
         return self._after(first, n, row, given, begun)
 
     cdef int64_t _patience(self) noexcept nogil:
-        """Rows from one look to the next."""
+        """Rows from one look to the next: the more, the more is known."""
         if self.sum[0] < self.unknown:
             return self.looks_every // SOONER
-        return self.looks_every * (LATER if self.sum[0] >= PLENTY else 1)
+        if self.sum[0] < PLENTY:
+            return self.looks_every
+        return self.looks_every * LATER * (<int64_t>self.sum[0] // PLENTY)
 
     cdef int _plainly(
         self, int64_t first, int64_t n, const int64_t *row, const int64_t *time,
