@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from windjoin.kernels.shedding.learned import Direction, Hop, smoothed
+from windjoin.kernels.shedding.learned import Direction, HopYield, smoothed
 from windjoin.kernels.spec import F64, I64
 
 STEPS = 24  # of a bisection
@@ -29,7 +29,7 @@ class _Curve:
     asking: float
 
     @classmethod
-    def of(cls, hop: Hop, asked: float, granted: float) -> _Curve:
+    def of(cls, hop: HopYield, asked: float, granted: float) -> _Curve:
         count = hop.windows.count
         candidates = hop.proposed + granted / count
         worth = smoothed(hop.found, hop.proposed, hop.reach, hop.prior) / np.maximum(
@@ -57,8 +57,8 @@ def evenly(
 ) -> list[tuple[float, list[F64], list[F64], float]]:
     """As `allotment.allot_together`: shares of basic windows that take so much work.
 
-    >>> from windjoin.kernels.shedding.learned import BasicWindows
-    >>> hop = Hop(BasicWindows(10, 0, 19))
+    >>> from windjoin.kernels.shedding.learned import AgeWindows
+    >>> hop = HopYield(AgeWindows(10, 0, 19))
     >>> hop.found[:], hop.proposed[:] = (0, 3), (4, 4)
     >>> (found,) = evenly([Direction([hop], rows=1.0)], work=6.0)
     >>> found[1][0].round(3).tolist(), round(found[3], 3)

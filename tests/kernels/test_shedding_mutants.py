@@ -13,7 +13,7 @@ import pytest
 import windjoin as wj
 from windjoin.kernels.shedding import control
 from windjoin.kernels.shedding.control import Controller
-from windjoin.kernels.shedding.learned import BasicWindows
+from windjoin.kernels.shedding.learned import AgeWindows
 from windjoin.kernels.shedding.rate import Rate
 from windjoin.kernels.shedding.recall import Sums
 from windjoin.kernels.spec import F64
@@ -70,7 +70,7 @@ def learn_from_rows_that_were_shed(
 
 
 def ask_for_whole_windows(
-    windows: BasicWindows, share: F64, worth: F64, _ranges: Any = control.ranges
+    windows: AgeWindows, share: F64, worth: F64, _ranges: Any = control.ranges
 ) -> Any:
     return _ranges(windows, np.ceil(share), worth)
 
