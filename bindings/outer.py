@@ -29,7 +29,7 @@ def whole_results(rows: Sequence[Rows], found: list[I64], lonely: Lonely) -> tup
     if lonely.kept.form == "pairs":
         return found, lonely.left
     members = lonely.members if lonely.members is not None else np.empty(0, np.int64)
-    none = np.full(len(members), NONE)
+    none = np.broadcast_to(np.int64(NONE), len(members))
     given = [members if s in lonely.kept.streams else none for s in range(len(found))]
     return given, lonely.left
 

@@ -158,9 +158,9 @@ def _merged(
 
 
 def _start(spec: JoinSpec) -> int | None:
-    """The stream whose rows ask, where each of them needs one partner and no more."""
+    """The stream whose rows ask, as it is they of which it is wanted whether they have partners."""
     kept = spec.kept
-    return kept.streams[0] if kept and kept.form != "pairs" and len(spec.streams) == 2 else None
+    return kept.streams[0] if kept and len(kept.streams) == 1 and len(spec.streams) == 2 else None
 
 
 def _gives_marks_only(spec: JoinSpec) -> bool:

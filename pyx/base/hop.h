@@ -68,6 +68,10 @@ typedef struct {
  * without one is asked by times. */
 typedef RowBounds (*Locate)(void *index, int64_t n, TimeBounds bounds);
 
+/* Set marks[bound] of every probe that finds a row at all, and say of how many that is so; asked where the
+ * index decides alone. */
+typedef int64_t (*Exists)(void *index, const Probe *probe, uint8_t *marks);
+
 /* How a filter of its own kind goes over candidates; `bound` holds the row numbers, by partial result,
  * of the stream it names. */
 typedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs);

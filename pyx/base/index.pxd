@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 
 cdef extern from "hop.h" nogil:
@@ -37,6 +37,7 @@ cdef extern from "hop.h" nogil:
         int64_t *first
         int64_t *stop
     ctypedef RowBounds (*Locate)(void *index, int64_t n, TimeBounds bounds) noexcept
+    ctypedef int64_t (*Exists)(void *index, const Probe *probe, uint8_t *marks) noexcept
     ctypedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs) noexcept
     int64_t sortable(double value)
     int64_t sortable_bits(int64_t bits)
@@ -61,6 +62,7 @@ cdef enum:
 cdef class Index:
     cdef Serve serve
     cdef Locate locate
+    cdef Exists exists
     cdef bint fills_bound
     cdef void *state
     cdef bint defers

@@ -12,8 +12,8 @@ cdef class Index:
     """Rows of one stream, found by time and, if the index has one, by a value.
 
     A subclass sets ``serve`` and ``state`` (see ``Serve`` in hop.h) when it is made; ``state``
-    stays where it is for the life of the index.  It may set ``locate``, and ``fills_bound`` if it
-    knows how to fill ``Pairs.bound``.
+    stays where it is for the life of the index.  It may set ``locate``, ``fills_bound`` if it
+    knows how to fill ``Pairs.bound``, and ``exists`` if it is quicker to stop at the first row.
 
     The life of a row is drawn in lifecycle.h: ``fetch`` is told that it will be inserted soon;
     ``insert`` takes it; once ``expire`` has been told a later horizon it is not proposed for

@@ -360,6 +360,44 @@ static inline int csr_serve(void *state, const Probe *probe, Cursor *cursor, Pai
     return done;
 }
 
+/* As CSR_PROBE, but one row of a window says all: mark who asked, and count them. */
+#define CSR_EXISTS(NAME, TARGET, WIDTH, WINDOW)                                                  \
+    TARGET static int64_t NAME(const Csr *all, const Probe *probe, uint8_t *marks) {             \
+        const int32_t *row = all->row;                                                           \
+        int64_t found = 0;                                                                       \
+        for (int64_t i = 0; i < probe->n; i++) {                                                 \
+            int32_t code = probe->code[i];                                                       \
+            csr_fetch(all, probe->code + i, probe->n - i);                                       \
+            if (code < 0 || code >= all->n_lists) continue;                                      \
+            CsrList *list = all->lists + code;                                                   \
+            int32_t lo = (int32_t)probe->lo[i], hi = (int32_t)probe->hi[i];                      \
+            int64_t at = list->hint, end = list[1].begin;                                        \
+            int before, within, any;                                                             \
+            WINDOW(row + at, end - at, lo, hi, before, within);                                  \
+            any = within > before;                                                               \
+            if (before == (WIDTH)) {                                                             \
+                at = csr_search(row, at + (WIDTH), end, lo);                                     \
+                any = at < end && row[at] < hi;                                                  \
+                before = 0;                                                                      \
+            }                                                                                    \
+            list->hint = (int32_t)(at + before);                                                 \
+            marks[probe->bound[i]] |= any;                                                       \
+            found += any;                                                                        \
+        }                                                                                        \
+        return found;                                                                            \
+    }
+
+CSR_EXISTS(csr_exists_plain, , 8, CSR_WINDOW_PLAIN)
+#ifdef WINDJOIN_X86
+CSR_EXISTS(csr_exists_avx2, TARGET_AVX2, 8, CSR_WINDOW_AVX2)
+CSR_EXISTS(csr_exists_avx512, TARGET_AVX512, 16, CSR_WINDOW_AVX512)
+#endif
+
+static inline int64_t csr_exists(void *state, const Probe *probe, uint8_t *marks) {
+    csr_follow(state, probe);
+    return CSR_BEST(csr_exists)(state, probe, marks);
+}
+
 /* Counting sort of row numbers by code; rows go in backwards, so that ends become starts. */
 static inline void csr_load(Csr *all, const int32_t *code) {
     int32_t offset = 0;

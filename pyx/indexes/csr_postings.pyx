@@ -2,7 +2,7 @@
 
 Unchecked: enter through ``kernels.equality``.
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from windjoin.pyx.base.index cimport Cursor, Index, Pairs, Probe, RowBounds, TimeBounds
@@ -11,6 +11,7 @@ from windjoin.pyx.base.output cimport give_array, take_array
 
 cdef extern from "csr_postings.h" nogil:
     int csr_serve(void *all, const Probe *probe, Cursor *cursor, Pairs *out)
+    int64_t csr_exists(void *all, const Probe *probe, uint8_t *marks)
     RowBounds csr_locate(void *all, int64_t n, TimeBounds bounds)
     void csr_load(Csr *all, const int32_t *code)
 
@@ -43,6 +44,7 @@ cdef class CsrPostings(Index):
         memset(&self.all, 0, sizeof(Csr))
         self.serve = csr_serve
         self.locate = csr_locate
+        self.exists = csr_exists
         self.fills_bound = True
         self.state = &self.all
 

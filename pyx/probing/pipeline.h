@@ -321,4 +321,23 @@ static inline void mark_rows(const int64_t *row, int64_t n, uint8_t *marks) {
     }
 }
 
+/* The same of rows that stand together if they are equal, as those who asked do: the end of a long run is
+ * looked for in steps that double. */
+static inline void mark_runs(const int64_t *row, int64_t n, uint8_t *marks) {
+    int64_t i = 0;
+    while (i < n) {
+        int64_t first = row[i], step = 8;
+        marks[first] = 1;
+        if (i + step > n) {
+            i++;
+            continue;
+        }
+        if (row[i + step - 1] != first)
+            for (int k = 1; k < 8; k++) marks[row[i + k]] = 1;
+        else
+            while (i + 2 * step <= n && row[i + 2 * step - 1] == first) step *= 2;
+        i += step;
+    }
+}
+
 #endif

@@ -14,7 +14,8 @@ from windjoin.pyx.probing.filters cimport (
     MOST_OPERANDS, Comparison, Filters, Partials, gather_operand, set_comparison, take_rows,
 )
 from windjoin.pyx.base.index cimport (
-    RELEASE_ABOVE, SLACK, Locate, Prober, Column, Cursor, Index, Pairs, Probe, Serve, TimeBounds,
+    RELEASE_ABOVE, SLACK, Exists, Locate, Prober, Column, Cursor, Index, Pairs, Probe, Serve,
+    TimeBounds,
     add_saturated, out_of_memory,
 )
 from windjoin.pyx.encoding.keys cimport Entry, KeySpace, find_pairs
@@ -37,6 +38,7 @@ cdef extern from "pipeline.h" nogil:
     )
     void renumber(const Column *numbers, int64_t n, int64_t *row)
     void mark_rows(const int64_t *row, int64_t n, uint8_t *marks)
+    void mark_runs(const int64_t *row, int64_t n, uint8_t *marks)
     void extend(const Partials *block, const Pairs *pairs, int64_t window, Partials *out)
 
 cdef extern from "times.h" nogil:
@@ -58,6 +60,7 @@ cdef struct PipelineHop:
     int64_t window
     Serve serve
     Locate locate
+    Exists exists
     bint fills_bound
     int64_t *probed_until  # those of an index that defers
     const int64_t *deferred_from
@@ -233,6 +236,7 @@ cdef class Pipeline(Runner):
         hop.window = window
         hop.serve = index.serve
         hop.locate = index.locate
+        hop.exists = index.exists
         hop.fills_bound = index.fills_bound
         hop.index = index.state
         hop.raised = index.raised
@@ -611,8 +615,16 @@ cdef class Pipeline(Runner):
     ) except -1 nogil:
         """The same where only rows that are in a result are wanted."""
         cdef Pairs pairs = hop.pairs
+        cdef int64_t found
         cdef int done
-        cdef bint stops = hop.n_codes and hop.prober == NULL and block.row[self.only] != NULL
+        cdef bint stops
+        if hop.exists != NULL and self.only == self.stream:
+            probe.bound = block.row[self.only]
+            found = hop.exists(hop.index, probe, self.marks[self.only])
+            hop.proposed += found
+            hop.kept += found
+            return 1
+        stops = hop.n_codes and hop.prober == NULL and block.row[self.only] != NULL
         pairs.n = 0
         if self.direct and self.only == self.stream:
             pairs.bound = self.members
@@ -769,7 +781,9 @@ cdef class Pipeline(Runner):
         cdef int s
         if self.numbered:
             for s in range(MOST_STREAMS):
-                if self.marks[s] != NULL:
+                if self.marks[s] != NULL and self.direct and s == self.stream:
+                    mark_runs(self.out.column[s] + self.out.used, n, self.marks[s])
+                elif self.marks[s] != NULL:
                     mark_rows(self.out.column[s] + self.out.used, n, self.marks[s])
                 if self.numbers[s].data != NULL:
                     renumber(&self.numbers[s], n, self.out.column[s] + self.out.used)
