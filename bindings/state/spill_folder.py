@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import tempfile
 import weakref
 from contextlib import suppress
@@ -107,5 +106,8 @@ def _let_go(folder: Path, lock: int, own: bool) -> None:
         sweep(folder)
     with suppress(OSError):
         os.close(lock)
-    if own:
-        shutil.rmtree(folder, ignore_errors=True)
+    if own:  # file by file: an interrupt in `shutil.rmtree` closes a descriptor twice
+        with suppress(OSError):
+            for path in folder.iterdir():
+                path.unlink(missing_ok=True)
+            folder.rmdir()
