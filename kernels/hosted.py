@@ -16,7 +16,7 @@ from windjoin.kernels.order import Order, OrderHop, hops_from
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.kernels.statistics import Statistics
-from windjoin.kernels.window import Arrivals, Window
+from windjoin.kernels.window import LONG_AGO, Arrivals, Window
 from windjoin.pyx.base.index import Index
 from windjoin.pyx.base.output import Output
 from windjoin.pyx.probing.pipeline import Pipeline
@@ -51,6 +51,7 @@ class HostJoin:
         self._gone: dict[Way, Counter[tuple[int, str]]] = {}  # measured by pipelines before these
         self._measured = [0] * len(windows)
         self._compact_at = COMPACT_AT
+        self._expired = [LONG_AGO] * len(windows)  # up to when indexes have been told
 
     @property
     def comparisons(self) -> list[int]:
@@ -91,6 +92,7 @@ class HostJoin:
             fresh.serve(access)
         fresh.insert(self._stored(stream, rows))
         self.windows[stream] = fresh
+        self._expired[stream] = LONG_AGO
         self.replan()
 
     def replan(self) -> None:
@@ -107,7 +109,13 @@ class HostJoin:
         return whole.stored(rows[rows >= whole.head])
 
     def expire(self, stream: int, horizon: int) -> None:
-        """Rows with time < ``horizon`` are not asked for any more."""
+        """Rows with time < ``horizon`` are not asked for any more.
+
+        Rows of a later horizon may have been given away before: an index is not told to go back.
+        """
+        if horizon < self._expired[stream]:
+            return
+        self._expired[stream] = horizon
         window = self.windows[stream]
         for index in window.indexes.values():
             index.expire_before(horizon)

@@ -21,6 +21,8 @@ from windjoin.clustered import join_on_hosts
 from windjoin.diffusion.cluster import Cluster
 from windjoin.diffusion.errors import HostError
 from windjoin.kernels.hosted import HostJoin
+from windjoin.kernels.live import LiveJoin
+from windjoin.kernels.statistics import unseen
 from windjoin.output import table_fetch
 from windjoin.strategies import Hosts
 
@@ -423,3 +425,28 @@ def test_what_a_router_refuses_is_an_error_of_this_package() -> None:
     with pytest.raises(wj.QueryError, match="strategy='ring' is not known"):
         SAME.open(hosts=2, strategy="ring")
     assert issubclass(wj.ClusterError, wj.WindjoinError)
+
+
+class Noting:
+    """An index that notes what it is told."""
+
+    n_keys = 0
+
+    def __init__(self) -> None:
+        self.horizons: list[int] = []
+
+    def expire_before(self, horizon: int) -> None:
+        self.horizons.append(horizon)
+
+
+def test_an_index_is_not_told_to_go_back_after_rows_were_given_away() -> None:
+    """A ring passes rows on that are later than the horizon of the whole join."""
+    a, b = (wj.stream(name, time="t", window=9) for name in "ab")
+    schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
+    bound = wj.join(a, b, on=a["k"] == b["k"]).bind({"a": schema, "b": schema})
+    windows = LiveJoin(bound.spec).windows
+    host, index = HostJoin(bound.spec, windows, unseen(bound.spec)), Noting()
+    host.windows[0].indexes["noting"] = index  # type: ignore[index, assignment]
+    for horizon in (5, 9, 7, 12):
+        host.expire(0, horizon)
+    assert index.horizons == [5, 9, 12]
