@@ -96,7 +96,7 @@ def _remove_if_left(folder: Path) -> None:
     lock = os.open(folder / LOCK, os.O_RDWR)
     try:
         if _taken(lock):
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
     finally:
         os.close(lock)
 
@@ -106,8 +106,13 @@ def _let_go(folder: Path, lock: int, own: bool) -> None:
         sweep(folder)
     with suppress(OSError):
         os.close(lock)
-    if own:  # file by file: an interrupt in `shutil.rmtree` closes a descriptor twice
+    if own:
         with suppress(OSError):
-            for path in folder.iterdir():
-                path.unlink(missing_ok=True)
-            folder.rmdir()
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """File by file: an interrupt in `shutil.rmtree` closes a descriptor twice."""
+    for path in folder.iterdir():
+        path.unlink(missing_ok=True)
+    folder.rmdir()
