@@ -44,16 +44,17 @@ static inline void leave_nan(uint8_t *flag, const double *values, int64_t n) {
 }
 
 /* Numbers of another width as 64 bits. */
-#define WIDEN(FROM, TO)                                                       \
-    do {                                                                      \
-        const FROM *given = (const FROM *)values + first;                     \
-        for (int64_t i = 0; i < n; i++) ((TO *)out)[i] = (TO)given[i];        \
+#define WIDEN(FROM, TO)                                                                            \
+    do {                                                                                           \
+        const FROM *given = (const FROM *)values + first;                                          \
+        for (int64_t i = 0; i < n; i++) ((TO *)out)[i] = (TO)given[i];                             \
     } while (0)
 
 enum { SIGNED, UNSIGNED, REAL, DECIMAL };
 
 /* Numbers of `size` bytes as int64 or double; decimals must fit int64. */
-static inline void widen(const void *values, int64_t first, int64_t n, int kind, int size, void *out) {
+static inline void widen(const void *values, int64_t first, int64_t n, int kind, int size,
+                         void *out) {
     if (kind == REAL) WIDEN(float, double);
     else if (kind == DECIMAL) { /* the low words */
         const int64_t *given = (const int64_t *)values + first * (size / 8);

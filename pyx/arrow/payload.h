@@ -11,8 +11,8 @@
  *   |           offsets    |------------+ items offsets[place] to offsets[place + 1]
  *   +----------------------+
  *
- * Row r lies in page (r >> shift) & mask, at place r & (2^shift - 1).  A page is filled once, and goes,
- * or serves again, when all its rows are behind head.
+ * Row r lies in page (r >> shift) & mask, at place r & (2^shift - 1).  A page is filled once, and
+ * goes, or serves again, when all its rows are behind head.
  */
 #ifndef WINDJOIN_PAYLOAD_H
 #ifndef _GNU_SOURCE
@@ -343,7 +343,8 @@ static inline int64_t page_move(Payload *all, Page *page, MappedPages *segment, 
     return at - base;
 }
 
-/* Full pages from `from` up to `to` go to the file together; 0: not, see errno, and all is as it was. */
+/* Full pages from `from` up to `to` go to the file together; 0: not, see errno, and all is as it
+ * was. */
 static inline int payload_chill_some(Payload *all, int64_t from, int64_t to) {
     int64_t size = 0, at = all->file_end;
     for (int64_t p = from; p < to; p++) {
@@ -397,7 +398,7 @@ static inline void payload_cool(Payload *all) {
 
 /* -- rows in ----------------------------------------------------------------------------------- */
 
-static inline void clear_bit(uint8_t *bits, int64_t i) { bits[i >> 3] &= (uint8_t) ~(1 << (i & 7)); }
+static inline void clear_bit(uint8_t *bits, int64_t i) { bits[i >> 3] &= (uint8_t)~(1 << (i & 7)); }
 
 static inline void set_bit(uint8_t *bits, int64_t i) { bits[i >> 3] |= (uint8_t)(1 << (i & 7)); }
 
@@ -495,7 +496,8 @@ static inline void put_fixed(const Layout *layout, Page *page, PagePart *part, i
     int64_t at = items->offset + first * layout->items, size = layout->width / layout->items;
     memcpy(out, (const char *)items->buffers[1] + at * size, (size_t)(n * layout->width));
     if (part->item_valid)
-        put_nulls(part->item_valid, place * layout->items, items->buffers[0], at, n * layout->items);
+        put_nulls(part->item_valid, place * layout->items, items->buffers[0], at,
+                  n * layout->items);
 }
 
 static inline void put_bits(const Layout *layout, Page *page, int64_t place, const ArrowArray *from,
@@ -508,16 +510,16 @@ static inline void put_bits(const Layout *layout, Page *page, int64_t place, con
 }
 
 /* Rows [first, first + n) of a column go to a page from `place` on. */
-static inline void put_column(Payload *all, int k, Page *page, int64_t place, const ArrowArray *from,
-                              int64_t first, int64_t n) {
+static inline void put_column(Payload *all, int k, Page *page, int64_t place,
+                              const ArrowArray *from, int64_t first, int64_t n) {
     const Layout *layout = &all->layout[k];
     PagePart *part = &page->part[k];
     if (layout->kind == FIXED) put_fixed(layout, page, part, place, from, first, n);
     else if (layout->kind == BITS) put_bits(layout, page, place, from, first, n);
     else put_variable(layout, page, part, place, from, first, n);
     if (!from->null_count) return;
-    int64_t nulls = put_nulls((uint8_t *)page->memory + layout->valid, place, from->buffers[0],
-                              first, n);
+    int64_t nulls =
+        put_nulls((uint8_t *)page->memory + layout->valid, place, from->buffers[0], first, n);
     part->nulls += nulls;
     all->nulls[k] += nulls;
 }

@@ -49,8 +49,8 @@ static inline uint64_t sum_bytes(const uint8_t *at, int64_t n) {
     if (n >= 32) {
         for (; left >= 32; left -= 32, at += 32)
             for (int k = 0; k < 4; k++) lane[k] = sum_round(lane[k], sum_word(at + 8 * k));
-        sum = sum_turned(lane[0], 1) + sum_turned(lane[1], 7) + sum_turned(lane[2], 12)
-            + sum_turned(lane[3], 18);
+        sum = sum_turned(lane[0], 1) + sum_turned(lane[1], 7) + sum_turned(lane[2], 12) +
+              sum_turned(lane[3], 18);
         for (int k = 0; k < 4; k++) sum = sum_merged(sum, lane[k]);
     }
     return sum_rest(sum + (uint64_t)n, at, left);

@@ -40,7 +40,8 @@ TARGET_AVX2 static inline unsigned within_avx2(const int64_t *values, int64_t lo
 }
 
 /* The same with AVX-512. */
-TARGET_AVX512 static inline unsigned within_avx512(const int64_t *values, int64_t low, int64_t high) {
+TARGET_AVX512 static inline unsigned within_avx512(const int64_t *values, int64_t low,
+                                                   int64_t high) {
     __m512i v = _mm512_loadu_si512(values);
     __mmask8 fits = _mm512_cmpge_epi64_mask(v, _mm512_set1_epi64(low));
     return _mm512_mask_cmple_epi64_mask(fits, v, _mm512_set1_epi64(high));

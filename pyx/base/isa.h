@@ -19,8 +19,8 @@
 /* For what is seldom called from a loop that needs all registers. */
 #define NOT_INLINE __attribute__((noinline))
 
-/* Let element `at` of an array be fetched, to be read or written soon.  Neither need be there: what is
- * calculated is an address, not a pointer. */
+/* Let element `at` of an array be fetched, to be read or written soon.  Neither need be there: what
+ * is calculated is an address, not a pointer. */
 #define ADDRESS(array, at) ((const void *)((uintptr_t)(array) + (uintptr_t)(at) * sizeof(*(array))))
 #define FETCH(array, at) __builtin_prefetch(ADDRESS(array, at))
 #define FETCH_TO_WRITE(array, at) __builtin_prefetch(ADDRESS(array, at), 1)
@@ -31,7 +31,7 @@ enum { ISA_PLAIN = 0, ISA_AVX2 = 1, ISA_AVX512 = 2 };
 #define WINDJOIN_X86 1
 #include <immintrin.h>
 #define TARGET_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,fma")))
-#define TARGET_AVX512 \
+#define TARGET_AVX512                                                                              \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt,fma")))
 #endif
 

@@ -24,7 +24,8 @@ static inline void life_begins(Life *life) { life->horizon = INT64_MIN; }
 
 static inline void life_inserts(Life *life, int64_t n, const int64_t *time) {
     (void)life, (void)time;
-    for (int64_t i = 1; i < n; i++) assert(time[i - 1] <= time[i] && "rows of one insert are in order");
+    for (int64_t i = 1; i < n; i++)
+        assert(time[i - 1] <= time[i] && "rows of one insert are in order");
 }
 
 static inline void life_expires(Life *life, int64_t horizon) {

@@ -57,8 +57,8 @@ static inline void give_back(void) {
 #endif
 }
 
-/* A larger array with the first `used` elements of the old one, which is freed; NULL: no memory, and
- * the old one stays. */
+/* A larger array with the first `used` elements of the old one, which is freed; NULL: no memory,
+ * and the old one stays. */
 static inline int64_t *grown_array(int64_t *old, int64_t used, int64_t n) {
     int64_t *array = new_array(n);
     if (!array) return NULL;

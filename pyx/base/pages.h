@@ -1,8 +1,8 @@
 /* Blocks that grow without being copied, of pages that were used before.
  *
- * The first touch of fresh memory costs several times what is written to it.  A large block therefore
- * is a stretch of addresses into which the kernel moves pieces, by their page tables, from blocks that
- * are gone; only where there is none does it get fresh pages.
+ * The first touch of fresh memory costs several times what is written to it.  A large block
+ * therefore is a stretch of addresses into which the kernel moves pieces, by their page tables,
+ * from blocks that are gone; only where there is none does it get fresh pages.
  */
 #ifndef WINDJOIN_PAGES_H
 #define WINDJOIN_PAGES_H
@@ -16,7 +16,8 @@
 #include <sys/mman.h>
 #endif
 
-#define PIECE ((size_t)1 << 21) /* a huge page; a move takes some microseconds, whatever its size */
+/* a huge page; a move takes some microseconds, whatever its size */
+#define PIECE ((size_t)1 << 21)
 #define MAPPED_FROM (PIECE / 2)
 #define FIRST_SPACE (16 * PIECE)
 #define MOST_SPARE 128

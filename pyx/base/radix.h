@@ -1,5 +1,6 @@
-/* Stable sort of int64 by the digits in which they differ, least first, for many keys that lie within
- * some range: key and place are packed into one word, so that each pass moves 8 bytes per key. */
+/* Stable sort of int64 by the digits in which they differ, least first, for many keys that lie
+ * within some range: key and place are packed into one word, so that each pass moves 8 bytes per
+ * key. */
 #ifndef WINDJOIN_RADIX_H
 #define WINDJOIN_RADIX_H
 #include <stdint.h>

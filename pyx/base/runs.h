@@ -1,21 +1,23 @@
 /* Two runs of rows, each in order of a key and one behind the other, become one.
  *
- * Only rows that have to move do: in runs that overlap little, few.  What of the left run lies behind the
- * first row of the right one is set aside; then both are merged from the front, some rows at a time.
+ * Only rows that have to move do: in runs that overlap little, few.  What of the left run lies
+ * behind the first row of the right one is set aside; then both are merged from the front, some
+ * rows at a time.
  */
 #ifndef WINDJOIN_RUNS_H
 #define WINDJOIN_RUNS_H
 #include <stdint.h>
 #include <string.h>
 
-/* Rows [left, left_end) were set aside, [right, right_end) lie where they were; the next goes to `to`. */
+/* Rows [left, left_end) were set aside, [right, right_end) lie where they were; the next goes to
+ * `to`. */
 typedef struct {
     int64_t left, left_end, right, right_end, to;
 } Runs;
 
 /* The first of rows [from, end) that is greater than `bound`; with `or_equal`, or as great. */
-static inline int64_t runs_first_beyond(const int64_t *key, int64_t from, int64_t end, int64_t bound,
-                                        int or_equal) {
+static inline int64_t runs_first_beyond(const int64_t *key, int64_t from, int64_t end,
+                                        int64_t bound, int or_equal) {
     while (from < end) {
         int64_t middle = from + (end - from) / 2;
         if (key[middle] < bound || (key[middle] == bound && !or_equal)) from = middle + 1;
@@ -25,8 +27,9 @@ static inline int64_t runs_first_beyond(const int64_t *key, int64_t from, int64_
 }
 
 /* Runs [first, middle) and [middle, end), of which the left one may be as long as `aside` is. */
-static inline Runs runs_begin(const int64_t *key, const int64_t *order, int64_t first, int64_t middle,
-                              int64_t end, int64_t *aside_key, int64_t *aside_order) {
+static inline Runs runs_begin(const int64_t *key, const int64_t *order, int64_t first,
+                              int64_t middle, int64_t end, int64_t *aside_key,
+                              int64_t *aside_order) {
     int64_t from = runs_first_beyond(key, first, middle, key[middle], 0);
     Runs runs = {0, middle - from, middle, middle, from};
     if (from < middle) runs.right_end = runs_first_beyond(key, middle, end, key[middle - 1], 1);

@@ -42,8 +42,12 @@ static inline void sort_pairs(int64_t *key, int64_t *order, int64_t n, int64_t *
             to_key[to] = from_key[i];
             to_order[to] = from_order[i];
         }
-        int64_t *swap = from_key; from_key = to_key; to_key = swap;
-        swap = from_order; from_order = to_order; to_order = swap;
+        int64_t *swap = from_key;
+        from_key = to_key;
+        to_key = swap;
+        swap = from_order;
+        from_order = to_order;
+        to_order = swap;
     }
     if (from_key != key) {
         memcpy(key, from_key, (size_t)n * sizeof(int64_t));

@@ -8,55 +8,55 @@
 #include "isa.h"
 
 /* Whether n times never decrease. */
-#define TIMES_IN_ORDER(NAME, TARGET)                                          \
-    TARGET static int NAME(const int64_t *time, int64_t n) {                  \
-        int64_t ordered = 1;                                                  \
-        for (int64_t i = 1; i < n; i++) ordered &= time[i] >= time[i - 1];    \
-        return (int)ordered;                                                  \
+#define TIMES_IN_ORDER(NAME, TARGET)                                                               \
+    TARGET static int NAME(const int64_t *time, int64_t n) {                                       \
+        int64_t ordered = 1;                                                                       \
+        for (int64_t i = 1; i < n; i++) ordered &= time[i] >= time[i - 1];                         \
+        return (int)ordered;                                                                       \
     }
 
 /* What can meet rows at `time`: `before` >= 0 back to `after` >= 0 ahead. */
-#define TIMES_WINDOWS(NAME, TARGET)                                                            \
-    TARGET static void NAME(const int64_t *time, int64_t n, int64_t before, int64_t after,     \
-                            int64_t *restrict lo, int64_t *restrict hi) {                      \
-        int64_t beyond = 0;                                                                    \
-        for (int64_t i = 0; i < n; i++) {                                                      \
-            int64_t t = time[i];                                                               \
-            lo[i] = (int64_t)((uint64_t)t - (uint64_t)before);                                 \
-            hi[i] = (int64_t)((uint64_t)t + (uint64_t)after);                                  \
-            beyond |= (~lo[i] & t) | (hi[i] & ~t); /* sign: it went round the end */           \
-        }                                                                                      \
-        for (int64_t i = 0; beyond < 0 && i < n; i++) {                                        \
-            lo[i] = subtract_saturated(time[i], before);                                       \
-            hi[i] = add_saturated(time[i], after);                                             \
-        }                                                                                      \
+#define TIMES_WINDOWS(NAME, TARGET)                                                                \
+    TARGET static void NAME(const int64_t *time, int64_t n, int64_t before, int64_t after,         \
+                            int64_t *restrict lo, int64_t *restrict hi) {                          \
+        int64_t beyond = 0;                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            int64_t t = time[i];                                                                   \
+            lo[i] = (int64_t)((uint64_t)t - (uint64_t)before);                                     \
+            hi[i] = (int64_t)((uint64_t)t + (uint64_t)after);                                      \
+            beyond |= (~lo[i] & t) | (hi[i] & ~t); /* sign: it went round the end */               \
+        }                                                                                          \
+        for (int64_t i = 0; beyond < 0 && i < n; i++) {                                            \
+            lo[i] = subtract_saturated(time[i], before);                                           \
+            hi[i] = add_saturated(time[i], after);                                                 \
+        }                                                                                          \
     }
 
 /* How many of n times come before the first that is not less than `horizon`. */
-#define TIMES_EXPIRED(NAME, TARGET)                                                 \
-    TARGET static int64_t NAME(const int64_t *time, int64_t n, int64_t horizon) {   \
-        int64_t i = 0;                                                              \
-        for (; i + 8 <= n; i += 8) {                                                \
-            int64_t all = 1;                                                        \
-            for (int k = 0; k < 8; k++) all &= time[i + k] < horizon;               \
-            if (!all) break;                                                        \
-        }                                                                           \
-        while (i < n && time[i] < horizon) i++;                                     \
-        return i;                                                                   \
+#define TIMES_EXPIRED(NAME, TARGET)                                                                \
+    TARGET static int64_t NAME(const int64_t *time, int64_t n, int64_t horizon) {                  \
+        int64_t i = 0;                                                                             \
+        for (; i + 8 <= n; i += 8) {                                                               \
+            int64_t all = 1;                                                                       \
+            for (int k = 0; k < 8; k++) all &= time[i + k] < horizon;                              \
+            if (!all) break;                                                                       \
+        }                                                                                          \
+        while (i < n && time[i] < horizon) i++;                                                    \
+        return i;                                                                                  \
     }
 
-#define TIMES(SET, TARGET)                      \
-    TIMES_IN_ORDER(times_in_order_##SET, TARGET) \
-    TIMES_WINDOWS(times_windows_##SET, TARGET)  \
+#define TIMES(SET, TARGET)                                                                         \
+    TIMES_IN_ORDER(times_in_order_##SET, TARGET)                                                   \
+    TIMES_WINDOWS(times_windows_##SET, TARGET)                                                     \
     TIMES_EXPIRED(times_expired_##SET, TARGET)
 
 TIMES(plain, )
 #ifdef WINDJOIN_X86
 TIMES(avx2, TARGET_AVX2)
 TIMES(avx512, TARGET_AVX512)
-#define TIMES_BEST(LOOP, ...)                                                 \
-    (isa_level() == ISA_AVX512 ? LOOP##_avx512(__VA_ARGS__)                   \
-     : isa_level() == ISA_AVX2 ? LOOP##_avx2(__VA_ARGS__)                     \
+#define TIMES_BEST(LOOP, ...)                                                                      \
+    (isa_level() == ISA_AVX512 ? LOOP##_avx512(__VA_ARGS__)                                        \
+     : isa_level() == ISA_AVX2 ? LOOP##_avx2(__VA_ARGS__)                                          \
                                : LOOP##_plain(__VA_ARGS__))
 #else
 #define TIMES_BEST(LOOP, ...) LOOP##_plain(__VA_ARGS__)

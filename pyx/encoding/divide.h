@@ -1,7 +1,7 @@
 /* Rows divided among groups of keys.
  *
- * Rows of a group wait until they fill a cache line, which goes to memory past the caches: there are more
- * places to write to than a processor fetches ahead for.
+ * Rows of a group wait until they fill a cache line, which goes to memory past the caches: there
+ * are more places to write to than a processor fetches ahead for.
  */
 #ifndef WINDJOIN_DIVIDE_H
 #define WINDJOIN_DIVIDE_H
@@ -14,7 +14,8 @@
 #define MOST_GROUPS 256
 #define ROWS_OF_A_LINE 8
 
-/* Of keys that lie close together, from `least` on, 1 << shift to a group; others are spread by a hash. */
+/* Of keys that lie close together, from `least` on, 1 << shift to a group; others are spread by a
+ * hash. */
 typedef struct {
     int close, shift;
     uint64_t least;
@@ -43,7 +44,8 @@ static inline void line_write(const int64_t *line, int64_t *out) {
 static inline void divide_count(const Division *by, const int64_t *key, int64_t n, uint8_t *group,
                                 int64_t *count) {
     if (by->close)
-        for (int64_t i = 0; i < n; i++) group[i] = (uint8_t)(((uint64_t)key[i] - by->least) >> by->shift);
+        for (int64_t i = 0; i < n; i++)
+            group[i] = (uint8_t)(((uint64_t)key[i] - by->least) >> by->shift);
     else
         for (int64_t i = 0; i < n; i++)
             group[i] = (uint8_t)(((mix64((uint64_t)key[i]) >> 32) * (uint64_t)by->groups) >> 32);
@@ -51,16 +53,19 @@ static inline void divide_count(const Division *by, const int64_t *key, int64_t 
 }
 
 /* Write the rows of a line that lie at `from` up to `to`. */
-static inline void divide_write(const LineOfRows *line, int64_t from, int64_t to, const Divided *out) {
-    size_t at = (size_t)(from & (ROWS_OF_A_LINE - 1)), bytes = (size_t)(to - from) * sizeof(int64_t);
+static inline void divide_write(const LineOfRows *line, int64_t from, int64_t to,
+                                const Divided *out) {
+    size_t at = (size_t)(from & (ROWS_OF_A_LINE - 1)),
+           bytes = (size_t)(to - from) * sizeof(int64_t);
     memcpy(out->key + from, line->key + at, bytes);
     memcpy(out->time + from, line->time + at, bytes);
     memcpy(out->row + from, line->row + at, bytes);
 }
 
 /* begin: where each group does. */
-static inline void divide_rows(const int64_t *key, const int64_t *time, int64_t n, const uint8_t *group,
-                               int groups, const int64_t *begin, const Divided *out) {
+static inline void divide_rows(const int64_t *key, const int64_t *time, int64_t n,
+                               const uint8_t *group, int groups, const int64_t *begin,
+                               const Divided *out) {
     LineOfRows lines[MOST_GROUPS];
     int64_t place[MOST_GROUPS];
     memcpy(place, begin, (size_t)groups * sizeof(int64_t));

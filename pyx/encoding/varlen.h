@@ -31,8 +31,7 @@ static inline int64_t as_set(int32_t *codes, int64_t n) {
             for (; at > 0 && codes[at - 1] > code; at--) codes[at] = codes[at - 1];
             codes[at] = code;
         }
-    else
-        qsort(codes, n, sizeof(int32_t), ascending);
+    else qsort(codes, n, sizeof(int32_t), ascending);
     for (int64_t i = 0; i < n; i++)
         if (codes[i] >= 0 && (kept == 0 || codes[kept - 1] != codes[i])) codes[kept++] = codes[i];
     return kept;
@@ -46,7 +45,8 @@ static inline int64_t as_weighted_set(Item *items, int64_t n, double *out) {
     qsort(items, n, sizeof(Item), by_code);
     for (int64_t i = 0; i < n; i++) {
         if (items[i].code < 0) continue;
-        if (kept && items[kept - 1].code == items[i].code) items[kept - 1].weight += items[i].weight;
+        if (kept && items[kept - 1].code == items[i].code)
+            items[kept - 1].weight += items[i].weight;
         else items[kept++] = items[i];
     }
     /* the norm sums up in order of the places, which are below n */

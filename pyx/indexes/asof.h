@@ -1,8 +1,8 @@
 /* As-of joins: of the rows of one stream those nearest in time to each row of another, key by key.
  *
- * Of whole tables both sides are gone through in order of time, and every key remembers its last row:
- * one look at it for each row of either side.  Live, each key has its rows in order of time, and a probe
- * gets a run of them: those next to the time that asks.
+ * Of whole tables both sides are gone through in order of time, and every key remembers its last
+ * row: one look at it for each row of either side.  Live, each key has its rows in order of time,
+ * and a probe gets a run of them: those next to the time that asks.
  */
 #ifndef WINDJOIN_ASOF_H
 #define WINDJOIN_ASOF_H
@@ -62,9 +62,9 @@ static inline int64_t asof_backward(const AsofSides *sides, AsofSlot *slot, int6
 
 /* The same the other way round: the oldest row at or after them, or after them if `strict`; rows
  * last - 1 down to first, and those of the right from `at` down. */
-static inline int64_t asof_forward(const AsofSides *sides, AsofSlot *slot, int64_t first, int64_t last,
-                                   int64_t at, uint64_t reach, int strict, int64_t *found,
-                                   int64_t *chain) {
+static inline int64_t asof_forward(const AsofSides *sides, AsofSlot *slot, int64_t first,
+                                   int64_t last, int64_t at, uint64_t reach, int strict,
+                                   int64_t *found, int64_t *chain) {
     for (int64_t i = last - 1; i >= first; i--) {
         int64_t time = sides->left_time[i];
         asof_fetch(slot, sides->left_code, i - ASOF_AHEAD, last);
@@ -117,7 +117,8 @@ static inline int64_t asof_pairs(const AsofSides *sides, const AsofFound *f, int
     return n;
 }
 
-/* -- live --------------------------------------------------------------------------------------- */
+/* -- live ---------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     AsofSlot *slot; /* in order of time, equal times as they arrived */

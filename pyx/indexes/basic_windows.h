@@ -1,8 +1,8 @@
 /* Basic windows of one stream: runs of rows that are close in time, each sorted by value or not.
  *
- * Slices lie in time order and do not overlap but at equal borders.  With values, rows [0, sorted) of
- * a slice are sorted by value and the few that came since are looked at one by one; without, every
- * row is proposed whose time fits, and which the user's function lets pass if there is one.
+ * Slices lie in time order and do not overlap but at equal borders.  With values, rows [0, sorted)
+ * of a slice are sorted by value and the few that came since are looked at one by one; without,
+ * every row is proposed whose time fits, and which the user's function lets pass if there is one.
  */
 #ifndef WINDJOIN_BASIC_WINDOWS_H
 #define WINDJOIN_BASIC_WINDOWS_H
@@ -23,9 +23,9 @@ typedef struct {
     int64_t at, stop;            /* where the last window began and ended, if ordered */
 } BasicWindow;
 
-/* A user's function over n rows: bound operands, then the row's own, column k from k * stride on; as
- * integers and as doubles, whichever an operand is.  Rows for which it raises pass; returns whether
- * there are any. */
+/* A user's function over n rows: bound operands, then the row's own, column k from k * stride on;
+ * as integers and as doubles, whichever an operand is.  Rows for which it raises pass; returns
+ * whether there are any. */
 typedef int64_t (*Scan)(int64_t n, int64_t stride, const void *bound_ints, const void *bound_reals,
                         const void *own_ints, const void *own_reals, uint8_t *passed);
 
@@ -61,10 +61,12 @@ static inline int64_t windows_search(const int64_t *value, int64_t length, int64
 
 static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Copy rows [at, stop) whose time fits, and whose value does if `values`; return where it stopped. */
-#define WINDOWS_COPY(ISA, TARGET)                                                                   \
-    TARGET static int64_t windows_copy_##ISA(const BasicWindow *slice, const Probe *probe, int64_t i,     \
-                                            int64_t at, int64_t stop, int values, Pairs *out) {    \
+/* Copy rows [at, stop) whose time fits, and whose value does if `values`; return where it stopped.
+ */
+#define WINDOWS_COPY(ISA, TARGET)                                                                  \
+    TARGET static int64_t windows_copy_##ISA(const BasicWindow *slice, const Probe *probe,         \
+                                             int64_t i, int64_t at, int64_t stop, int values,      \
+                                             Pairs *out) {                                         \
         int64_t lo = probe->lo[i], hi = probe->hi[i], n = out->n;                                  \
         int64_t from = values ? probe->from[i] : 0, to = values ? probe->to[i] : 0;                \
         stop = smaller(stop, at + out->capacity - n);                                              \
@@ -87,8 +89,8 @@ WINDOWS_COPY(avx2, TARGET_AVX2)
 WINDOWS_COPY(avx512, TARGET_AVX512)
 #endif
 
-static inline int64_t windows_emit(const BasicWindow *slice, const Probe *probe, int64_t i, int64_t at,
-                                  int64_t stop, int values, Pairs *out) {
+static inline int64_t windows_emit(const BasicWindow *slice, const Probe *probe, int64_t i,
+                                   int64_t at, int64_t stop, int values, Pairs *out) {
 #ifdef WINDJOIN_X86
     if (isa_level() == ISA_AVX512)
         return windows_copy_avx512(slice, probe, i, at, stop, values, out);
@@ -99,8 +101,8 @@ static inline int64_t windows_emit(const BasicWindow *slice, const Probe *probe,
 
 /* One slice for one probe: first the sorted part between the bounds, then the unsorted rest.
  * cursor->position counts from 1; cursor->stop is the end of the sorted part between the bounds. */
-static inline int windows_one(const BasicWindow *slice, const Probe *probe, int64_t i, Cursor *cursor,
-                             Pairs *out) {
+static inline int windows_one(const BasicWindow *slice, const Probe *probe, int64_t i,
+                              Cursor *cursor, Pairs *out) {
     int64_t at = cursor->position - 1, stop = cursor->stop;
     int values = slice->value != NULL;
     if (at < 0) {
@@ -111,8 +113,9 @@ static inline int windows_one(const BasicWindow *slice, const Probe *probe, int6
             stop = 0;
             if (from <= to) {
                 at = windows_search(slice->value, slice->sorted, from);
-                stop = to == INT64_MAX ? slice->sorted
-                                       : at + windows_search(slice->value + at, slice->sorted - at, to + 1);
+                stop = to == INT64_MAX
+                           ? slice->sorted
+                           : at + windows_search(slice->value + at, slice->sorted - at, to + 1);
             }
             if (at >= stop) at = stop = slice->sorted;
         }
@@ -154,10 +157,10 @@ static int windows_serve(void *index, const Probe *probe, Cursor *cursor, Pairs 
 #define MOST_BOUND 32    /* operands */
 
 /* Rows [at, at + n) of a slice that passed; where it stopped because `out` is full, or -1. */
-#define WINDOWS_SCAN(ISA, TARGET)                                                                   \
-    TARGET static int64_t windows_passed_##ISA(const BasicWindow *slice, const Probe *probe, int64_t i,   \
-                                              int64_t at, int64_t n, const uint8_t *passed,        \
-                                              Pairs *out) {                                        \
+#define WINDOWS_SCAN(ISA, TARGET)                                                                  \
+    TARGET static int64_t windows_passed_##ISA(const BasicWindow *slice, const Probe *probe,       \
+                                               int64_t i, int64_t at, int64_t n,                   \
+                                               const uint8_t *passed, Pairs *out) {                \
         int64_t lo = probe->lo[i], hi = probe->hi[i];                                              \
         for (int64_t k = 0; k < n; k += 64) {                                                      \
             uint64_t bits = passed_##ISA(passed + k);                                              \
@@ -207,10 +210,11 @@ WINDOWS_SCAN(avx2, TARGET_AVX2)
 WINDOWS_SCAN(avx512, TARGET_AVX512)
 #endif
 
-static inline int64_t windows_passed(const BasicWindow *slice, const Probe *probe, int64_t i, int64_t at,
-                                    int64_t n, const uint8_t *passed, Pairs *out) {
+static inline int64_t windows_passed(const BasicWindow *slice, const Probe *probe, int64_t i,
+                                     int64_t at, int64_t n, const uint8_t *passed, Pairs *out) {
 #ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) return windows_passed_avx512(slice, probe, i, at, n, passed, out);
+    if (isa_level() == ISA_AVX512)
+        return windows_passed_avx512(slice, probe, i, at, n, passed, out);
     if (isa_level() == ISA_AVX2) return windows_passed_avx2(slice, probe, i, at, n, passed, out);
 #endif
     return windows_passed_plain(slice, probe, i, at, n, passed, out);
@@ -218,7 +222,7 @@ static inline int64_t windows_passed(const BasicWindow *slice, const Probe *prob
 
 /* First i in [0, length) with value[i] >= wanted, near a place where it was before. */
 static inline int64_t windows_near(const int64_t *value, int64_t length, int64_t wanted,
-                                  int64_t before) {
+                                   int64_t before) {
     int64_t step = 1, at = smaller(before, length);
     if (at < length && value[at] < wanted) {
         for (at++; at + step <= length && value[at + step - 1] < wanted; step *= 2) at += step;
@@ -234,13 +238,13 @@ static inline void windows_fitting(BasicWindow *slice, int64_t lo, int64_t hi) {
     int64_t at = 0, stop = slice->length;
     if (slice->ordered && slice->latest > hi)
         stop = windows_near(slice->time, stop, hi + 1, slice->stop);
-    if (slice->ordered && slice->earliest < lo)
-        at = windows_near(slice->time, stop, lo, slice->at);
+    if (slice->ordered && slice->earliest < lo) at = windows_near(slice->time, stop, lo, slice->at);
     slice->at = at;
     slice->stop = stop;
 }
 
-/* As windows_serve, through a function; cursor->position: row of the slice to go on with, from 1. */
+/* As windows_serve, through a function; cursor->position: row of the slice to go on with, from 1.
+ */
 static int windows_scan(void *index, const Probe *probe, Cursor *cursor, Pairs *out) {
     WindowRing *all = index;
     uint8_t passed[SCAN_ROWS + 64];

@@ -1,9 +1,9 @@
 /* Runs of rows that are close in time, each packed into a tree of boxes over two or more values.
  *
  * Rows of a run are sorted by their first value, strips of that by the second, and so on, so that
- * eight neighbours fill a small box; eight boxes make one of the next level.  A probe for a range of
- * every value looks only into boxes that its ranges touch.  The last run may be raw: unsorted rows,
- * looked at one by one.
+ * eight neighbours fill a small box; eight boxes make one of the next level.  A probe for a range
+ * of every value looks only into boxes that its ranges touch.  The last run may be raw: unsorted
+ * rows, looked at one by one.
  */
 #ifndef WINDJOIN_BOXES_H
 #define WINDJOIN_BOXES_H
@@ -66,8 +66,8 @@ static inline int64_t run_nodes(int64_t length, int values) {
 }
 
 /* Least and greatest of a box: of 8 rows, or of the 8 boxes of a node. */
-static inline void box_bounds(const int64_t *least, const int64_t *greatest, int64_t n, int64_t *min,
-                              int64_t *max) {
+static inline void box_bounds(const int64_t *least, const int64_t *greatest, int64_t n,
+                              int64_t *min, int64_t *max) {
     *min = INT64_MAX;
     *max = INT64_MIN;
     for (int64_t k = 0; k < n; k++) {
@@ -86,8 +86,9 @@ static inline void run_box(Run *run, int values, int64_t *nodes) {
         for (int64_t child = 0; child < boxes_of(below) * BOX; child++) {
             for (int v = 0; v < values; v++) {
                 int64_t *bounds = node + child / BOX * size + v * 2 * BOX + child % BOX;
-                const int64_t *under = level == 0 ? run->value[v] + child * BOX
-                                                  : run->node[level - 1] + child * size + v * 2 * BOX;
+                const int64_t *under = level == 0
+                                           ? run->value[v] + child * BOX
+                                           : run->node[level - 1] + child * size + v * 2 * BOX;
                 int64_t n = level == 0 ? run->length - child * BOX : BOX;
                 if (child >= below) n = 0;
                 box_bounds(under, level == 0 ? under : under + BOX, n < BOX ? n : BOX, bounds,
@@ -182,8 +183,10 @@ static inline void run_pack(Run *run, int values, int64_t *nodes, int64_t *spare
             }                                                                                      \
             left[level] &= left[level] - 1;                                                        \
             node[--level] = child;                                                                 \
-            left[level] = boxes_touched_##ISA(run->node[level] + child * values * 2 * BOX, values, q); \
-            if (child == begin >> 3 * (level + 1)) left[level] &= 0xffu << (begin >> 3 * level & 7); \
+            left[level] =                                                                          \
+                boxes_touched_##ISA(run->node[level] + child * values * 2 * BOX, values, q);       \
+            if (child == begin >> 3 * (level + 1))                                                 \
+                left[level] &= 0xffu << (begin >> 3 * level & 7);                                  \
         }                                                                                          \
         return -1;                                                                                 \
     }

@@ -17,12 +17,13 @@ static inline int64_t deferred_from(const Deferred *all) {
 
 /* Whether rows follow those that wait in time order. */
 static inline int deferred_follow(const Deferred *all, const int64_t *time, int64_t n) {
-    return (all->head == all->tail || time[0] >= all->time[all->tail - 1]) && times_in_order(time, n);
+    return (all->head == all->tail || time[0] >= all->time[all->tail - 1]) &&
+           times_in_order(time, n);
 }
 
 /* Add rows that follow; 0: no memory.  Room doubles only if more than half of it is in use. */
 static inline int deferred_add(Deferred *all, int64_t n, const int64_t *value, const int64_t *time,
-                              const int64_t *row) {
+                               const int64_t *row) {
     int64_t used = all->tail - all->head;
     if (!n) return 1;
     if (all->tail + n > all->room) {

@@ -1,7 +1,7 @@
 /* The axis of values cut into cells.
  *
- * grid_cell() never decreases with the value, so no row of a range of values can lie outside the cells
- * from that of its least to that of its greatest value, whatever the rounding.
+ * grid_cell() never decreases with the value, so no row of a range of values can lie outside the
+ * cells from that of its least to that of its greatest value, whatever the rounding.
  */
 #ifndef WINDJOIN_GRID_H
 #define WINDJOIN_GRID_H
@@ -12,15 +12,15 @@
 #include "keys.h"
 
 #define GRID_MOST 8      /* cells one range may touch: its length is at most twice the width */
-#define GRID_END 0x1p51  /* cells further out are one: there a double no longer tells them apart */
+#define GRID_END 0x1p51 /* cells further out are one: there a double no longer tells them apart */
 
 typedef struct {
     Entry **table; /* cell -> code */
     uint64_t *wrap;
     int32_t **near; /* the same for the *span cells from *start on */
     uint64_t *start, *span;
-    int real;            /* values are sortable() doubles */
-    int64_t origin;      /* an integer near which most others lie, */
+    int real; /* values are sortable() doubles */
+    int64_t origin; /* an integer near which most others lie, */
     int64_t least, most; /* and how far from it they are told apart: differences are int64 */
     double real_origin;
     double per_unit; /* 1 / width of a cell */
@@ -58,8 +58,8 @@ static inline int64_t grid_cell(const Grid *grid, int64_t value) {
 
 #ifdef WINDJOIN_X86
 /* grid_cell_of_real() of n values, 8 at a time: room for a multiple of that can be written. */
-TARGET_AVX512 static inline void grid_cells_of_reals(const Grid *grid, const int64_t *value, int64_t n,
-                                                     int64_t *cell) {
+TARGET_AVX512 static inline void grid_cells_of_reals(const Grid *grid, const int64_t *value,
+                                                     int64_t n, int64_t *cell) {
     for (int64_t i = 0; i < n; i += 8) {
         __mmask8 here = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xff;
         __m512i key = _mm512_maskz_loadu_epi64(here, value + i);

@@ -1,19 +1,19 @@
 /* Bands on a whole table: rows of a stretch of time sorted by cell of their value.
  *
- * Cells that follow each other lie side by side, so a range of values is one run of rows, which vectors
- * test for window and range.  A stretch is as long as the windows that are asked for, which therefore
- * touch two of them, and what they touch stays in the caches.  Where there are many more cells than
- * rows, cells share buckets.
+ * Cells that follow each other lie side by side, so a range of values is one run of rows, which
+ * vectors test for window and range.  A stretch is as long as the windows that are asked for, which
+ * therefore touch two of them, and what they touch stays in the caches.  Where there are many more
+ * cells than rows, cells share buckets.
  *
- * Rows 0 to 7 with values 7 1 4 0 | 5 2 8 1, cells of width 3 (0: 0-2, 1: 3-5, 2: 6-8), two stretches
- * of four rows (there are 1 << STRETCH_BITS at least), dense = 3:
+ * Rows 0 to 7 with values 7 1 4 0 | 5 2 8 1, cells of width 3 (0: 0-2, 1: 3-5, 2: 6-8), two
+ * stretches of four rows (there are 1 << STRETCH_BITS at least), dense = 3:
  *
  *   start   | 0 2 3 4 | 4 6 7 8 |         of cells 0, 1, 2 in each stretch, and an end
  *   row     | 1 3 | 2 | 0 | 5 7 | 4 | 6 |
  *   value   | 1 0 | 4 | 7 | 2 1 | 5 | 8 |
  *
- * A probe for values [4, 8] touches cells 1 and 2: one run of rows per stretch, row[2..4) and row[6..8),
- * of which vectors test time and value.
+ * A probe for values [4, 8] touches cells 1 and 2: one run of rows per stretch, row[2..4) and
+ * row[6..8), of which vectors test time and value.
  */
 #ifndef WINDJOIN_STATIC_GRID_H
 #define WINDJOIN_STATIC_GRID_H
@@ -59,10 +59,12 @@ typedef struct {
     int64_t probe;
 } Visit;
 
-/* What the next probes must look at, found before any of it is: many loads are on their way then. */
+/* What the next probes must look at, found before any of it is: many loads are on their way then.
+ */
 typedef struct {
     int32_t n;
-    int64_t open, stop, i, stretch; /* probes [open, stop) have cells, i comes next; stretch -1: not begun */
+    int64_t open, stop, i,
+        stretch; /* probes [open, stop) have cells, i comes next; stretch -1: not begun */
     int64_t first[STATIC_GRID_BLOCK], last[STATIC_GRID_BLOCK];
     Visit visit[STATIC_GRID_VISITS];
 } Visits;
@@ -88,8 +90,8 @@ static inline void add_run(Runs *runs, int32_t from, int32_t to) {
 }
 
 /* Buckets of the cells [first, last], which lie in one round of all buckets. */
-static inline void add_cells(const StaticGrid *all, const Stretch *stretch, int64_t first, int64_t last,
-                             Runs *runs) {
+static inline void add_cells(const StaticGrid *all, const Stretch *stretch, int64_t first,
+                             int64_t last, Runs *runs) {
     const int32_t *start = all->start + stretch->start;
     uint32_t from = bucket_of(stretch, first), to = bucket_of(stretch, last);
     if (from <= to) {
@@ -100,8 +102,8 @@ static inline void add_cells(const StaticGrid *all, const Stretch *stretch, int6
     }
 }
 
-static inline void find_runs(const StaticGrid *all, const Stretch *stretch, int64_t first, int64_t last,
-                             Runs *runs) {
+static inline void find_runs(const StaticGrid *all, const Stretch *stretch, int64_t first,
+                             int64_t last, Runs *runs) {
     int64_t round = last >> stretch->shift;
     runs->n = 0;
     if (last - first >= (int64_t)1 << stretch->shift) {
@@ -115,8 +117,8 @@ static inline void find_runs(const StaticGrid *all, const Stretch *stretch, int6
 }
 
 /* What one probe must look at in one stretch, from `visit` on; how many visits. */
-static inline int add_visits(const StaticGrid *all, int64_t s, int64_t i, int64_t first, int64_t last,
-                             Visit *visit) {
+static inline int add_visits(const StaticGrid *all, int64_t s, int64_t i, int64_t first,
+                             int64_t last, Visit *visit) {
     const Stretch *stretch = all->stretch + s;
     Runs runs;
     int n = 0;
@@ -135,8 +137,9 @@ static inline int64_t stretch_of(const StaticGrid *all, int64_t row) {
 }
 
 /* Cells of n values. */
-#define STATIC_GRID_CELLS(NAME, TARGET)                                                                \
-    TARGET static void NAME(const StaticGrid *all, int64_t n, const int64_t *value, int64_t *cell) {  \
+#define STATIC_GRID_CELLS(NAME, TARGET)                                                            \
+    TARGET static void NAME(const StaticGrid *all, int64_t n, const int64_t *value,                \
+                            int64_t *cell) {                                                       \
         const Grid grid = all->grid;                                                               \
         double most = (double)(all->dense - 1);                                                    \
         if (all->dense && grid.real)                                                               \
@@ -156,15 +159,15 @@ static inline int64_t stretch_of(const StaticGrid *all, int64_t row) {
             }                                                                                      \
     }
 
-#define STATIC_GRID_COLLECT(NAME, TARGET, CELLS)                                                       \
-    TARGET static void NAME(const StaticGrid *all, const Probe *probe, Visits *visits) {              \
+#define STATIC_GRID_COLLECT(NAME, TARGET, CELLS)                                                   \
+    TARGET static void NAME(const StaticGrid *all, const Probe *probe, Visits *visits) {           \
         int64_t i = visits->i, s = visits->stretch, n = 0, dense = all->dense;                     \
         const Stretch *stretch = all->stretch;                                                     \
         const int32_t *start = all->start;                                                         \
         Visit *visit = visits->visit;                                                              \
-        while (n <= STATIC_GRID_VISITS - MOST_RUNS) {                                                  \
+        while (n <= STATIC_GRID_VISITS - MOST_RUNS) {                                              \
             if (i == visits->stop) {                                                               \
-                int64_t m = probe->n - i < STATIC_GRID_BLOCK ? probe->n - i : STATIC_GRID_BLOCK;           \
+                int64_t m = probe->n - i < STATIC_GRID_BLOCK ? probe->n - i : STATIC_GRID_BLOCK;   \
                 if (m == 0) break;                                                                 \
                 visits->open = i;                                                                  \
                 visits->stop = i + m;                                                              \
@@ -172,7 +175,8 @@ static inline int64_t stretch_of(const StaticGrid *all, int64_t row) {
                 CELLS(all, m, probe->to + i, visits->last);                                        \
             }                                                                                      \
             int64_t lo = probe->lo[i], hi = probe->hi[i];                                          \
-            int64_t first = visits->first[i - visits->open], last = visits->last[i - visits->open]; \
+            int64_t first = visits->first[i - visits->open],                                       \
+                    last = visits->last[i - visits->open];                                         \
             if (lo < hi && probe->from[i] <= probe->to[i]) {                                       \
                 if (s < 0) s = stretch_of(all, lo);                                                \
                 do {                                                                               \
@@ -188,7 +192,7 @@ static inline int64_t stretch_of(const StaticGrid *all, int64_t row) {
                     } else {                                                                       \
                         n += add_visits(all, s, i, first, last, visit + n);                        \
                     }                                                                              \
-                } while (stretch[++s].first < hi && n <= STATIC_GRID_VISITS - MOST_RUNS);              \
+                } while (stretch[++s].first < hi && n <= STATIC_GRID_VISITS - MOST_RUNS);          \
                 if (stretch[s].first < hi) break;                                                  \
             }                                                                                      \
             s = -1;                                                                                \
@@ -199,11 +203,12 @@ static inline int64_t stretch_of(const StaticGrid *all, int64_t row) {
         visits->stretch = s;                                                                       \
     }
 
-/* Write what passes of the rows of each visit.  TEST looks at LANES rows from `at` on, of which `rest` are
- * left: the bits of `fit` say which lie in window and range.  EMIT writes those and who asked.
- * cursor: part = 1 + stretch, stop = which of its runs, position = where in that. */
-#define STATIC_GRID_PROBE(NAME, TARGET, LANES, COLLECT, TEST, EMIT)                                    \
-    TARGET static int NAME(const StaticGrid *all, const Probe *probe, Cursor *cursor, Pairs *out) {   \
+/* Write what passes of the rows of each visit.  TEST looks at LANES rows from `at` on, of which
+ * `rest` are left: the bits of `fit` say which lie in window and range.  EMIT writes those and who
+ * asked. cursor: part = 1 + stretch, stop = which of its runs, position = where in that. */
+#define STATIC_GRID_PROBE(NAME, TARGET, LANES, COLLECT, TEST, EMIT)                                \
+    TARGET static int NAME(const StaticGrid *all, const Probe *probe, Cursor *cursor,              \
+                           Pairs *out) {                                                           \
         Visits visits;                                                                             \
         int64_t position = cursor->position, n = out->n, capacity = out->capacity;                 \
         int64_t first = all->rows.first, *out_row = out->row, *bound = out->bound;                 \
@@ -217,7 +222,8 @@ static inline int64_t stretch_of(const StaticGrid *all, int64_t row) {
             for (; v < visits.n; v++) {                                                            \
                 const Visit *visit = visits.visit + v;                                             \
                 int64_t i = visit->probe, at = visit->from + position, stop = visit->to;           \
-                int64_t from = probe->from[i], to = probe->to[i], prober = bound ? probe->bound[i] : i; \
+                int64_t from = probe->from[i], to = probe->to[i],                                  \
+                        prober = bound ? probe->bound[i] : i;                                      \
                 int32_t lo = (int32_t)probe->lo[i], hi = (int32_t)probe->hi[i];                    \
                 for (; at < stop; at += (LANES)) {                                                 \
                     unsigned fit;                                                                  \
@@ -239,34 +245,35 @@ static inline int64_t stretch_of(const StaticGrid *all, int64_t row) {
         return 1;                                                                                  \
     }
 
-#define STATIC_GRID_OF(ISA, TARGET, LANES, TEST, EMIT)                                                 \
-    STATIC_GRID_CELLS(static_grid_cells_##ISA, TARGET)                                                     \
-    STATIC_GRID_COLLECT(static_grid_collect_##ISA, TARGET, static_grid_cells_##ISA)                            \
+#define STATIC_GRID_OF(ISA, TARGET, LANES, TEST, EMIT)                                             \
+    STATIC_GRID_CELLS(static_grid_cells_##ISA, TARGET)                                             \
+    STATIC_GRID_COLLECT(static_grid_collect_##ISA, TARGET, static_grid_cells_##ISA)                \
     STATIC_GRID_PROBE(static_grid_probe_##ISA, TARGET, LANES, static_grid_collect_##ISA, TEST, EMIT)
 
-#define STATIC_GRID_TEST_PLAIN(rows, values, rest, fit)                                                \
+#define STATIC_GRID_TEST_PLAIN(rows, values, rest, fit)                                            \
     do {                                                                                           \
         int rest_ = (rest) < 8 ? (int)(rest) : 8;                                                  \
         fit = 0;                                                                                   \
         for (int k = 0; k < rest_; k++)                                                            \
             fit |= (unsigned)(((rows)[k] >= lo) & ((rows)[k] < hi) & ((values)[k] >= from) &       \
-                              ((values)[k] <= to)) << k;                                           \
+                              ((values)[k] <= to))                                                 \
+                   << k;                                                                           \
     } while (0)
 
-#define STATIC_GRID_EMIT_PLAIN(rows, fit)                                                              \
+#define STATIC_GRID_EMIT_PLAIN(rows, fit)                                                          \
     do {                                                                                           \
         int64_t place_ = n;                                                                        \
         for (unsigned bits_ = (fit); bits_; bits_ &= bits_ - 1) {                                  \
             out_row[place_] = first + (rows)[__builtin_ctz(bits_)];                                \
-            if (bound) bound[place_++] = prober;                                                    \
-            else who[place_++] = (int32_t)prober;                                                   \
+            if (bound) bound[place_++] = prober;                                                   \
+            else who[place_++] = (int32_t)prober;                                                  \
         }                                                                                          \
     } while (0)
 
 STATIC_GRID_OF(plain, , 8, STATIC_GRID_TEST_PLAIN, STATIC_GRID_EMIT_PLAIN)
 
 #ifdef WINDJOIN_X86
-#define STATIC_GRID_TEST_AVX2(rows, values, rest, fit)                                                 \
+#define STATIC_GRID_TEST_AVX2(rows, values, rest, fit)                                             \
     do {                                                                                           \
         __m256i r_ = _mm256_loadu_si256((const __m256i *)(rows));                                  \
         __m256i a_ = _mm256_loadu_si256((const __m256i *)(values));                                \
@@ -274,8 +281,10 @@ STATIC_GRID_OF(plain, , 8, STATIC_GRID_TEST_PLAIN, STATIC_GRID_EMIT_PLAIN)
         __m256i from_ = _mm256_set1_epi64x(from), to_ = _mm256_set1_epi64x(to);                    \
         __m256i out_r_ = _mm256_or_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(lo), r_),            \
                                          _mm256_cmpgt_epi32(r_, _mm256_set1_epi32(hi - 1)));       \
-        __m256i out_a_ = _mm256_or_si256(_mm256_cmpgt_epi64(from_, a_), _mm256_cmpgt_epi64(a_, to_)); \
-        __m256i out_b_ = _mm256_or_si256(_mm256_cmpgt_epi64(from_, b_), _mm256_cmpgt_epi64(b_, to_)); \
+        __m256i out_a_ =                                                                           \
+            _mm256_or_si256(_mm256_cmpgt_epi64(from_, a_), _mm256_cmpgt_epi64(a_, to_));           \
+        __m256i out_b_ =                                                                           \
+            _mm256_or_si256(_mm256_cmpgt_epi64(from_, b_), _mm256_cmpgt_epi64(b_, to_));           \
         fit = ((rest) < 8 ? (1u << (rest)) - 1 : 0xffu) &                                          \
               ~(unsigned)(_mm256_movemask_ps(_mm256_castsi256_ps(out_r_)) |                        \
                           _mm256_movemask_pd(_mm256_castsi256_pd(out_a_)) |                        \
@@ -283,35 +292,38 @@ STATIC_GRID_OF(plain, , 8, STATIC_GRID_TEST_PLAIN, STATIC_GRID_EMIT_PLAIN)
     } while (0)
 
 /* The chosen bytes of 0..7, then the rows they name. */
-#define STATIC_GRID_EMIT_AVX2(rows, fit)                                                               \
+#define STATIC_GRID_EMIT_AVX2(rows, fit)                                                           \
     do {                                                                                           \
         uint64_t chosen_ = _pdep_u64(fit, 0x0101010101010101ull) * 0xff;                           \
         chosen_ = _pext_u64(0x0706050403020100ull, chosen_);                                       \
         __m256i order_ = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)chosen_));              \
-        __m256i r_ = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(rows)), order_); \
-        __m256i first_ = _mm256_set1_epi64x(first), prober_ = _mm256_set1_epi64x(prober);            \
+        __m256i r_ =                                                                               \
+            _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(rows)), order_);      \
+        __m256i first_ = _mm256_set1_epi64x(first), prober_ = _mm256_set1_epi64x(prober);          \
         __m256i *row_ = (__m256i *)(out_row + n);                                                  \
-        _mm256_storeu_si256(row_, _mm256_add_epi64(                                                \
-                                      _mm256_cvtepi32_epi64(_mm256_castsi256_si128(r_)), first_)); \
-        _mm256_storeu_si256(row_ + 1, _mm256_add_epi64(                                            \
-                                          _mm256_cvtepi32_epi64(_mm256_extracti128_si256(r_, 1)), first_)); \
+        _mm256_storeu_si256(                                                                       \
+            row_, _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(r_)), first_));    \
+        _mm256_storeu_si256(                                                                       \
+            row_ + 1,                                                                              \
+            _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_extracti128_si256(r_, 1)), first_));     \
         if (bound) {                                                                               \
-            _mm256_storeu_si256((__m256i *)(bound + n), prober_);                                   \
-            _mm256_storeu_si256((__m256i *)(bound + n) + 1, prober_);                               \
+            _mm256_storeu_si256((__m256i *)(bound + n), prober_);                                  \
+            _mm256_storeu_si256((__m256i *)(bound + n) + 1, prober_);                              \
         } else {                                                                                   \
-            _mm256_storeu_si256((__m256i *)(who + n), _mm256_set1_epi32((int32_t)prober));          \
+            _mm256_storeu_si256((__m256i *)(who + n), _mm256_set1_epi32((int32_t)prober));         \
         }                                                                                          \
     } while (0)
 
 STATIC_GRID_OF(avx2, TARGET_AVX2, 8, STATIC_GRID_TEST_AVX2, STATIC_GRID_EMIT_AVX2)
 
-#define STATIC_GRID_TEST_AVX512(rows, values, rest, fit)                                               \
+#define STATIC_GRID_TEST_AVX512(rows, values, rest, fit)                                           \
     do {                                                                                           \
         __mmask16 in_ = (__mmask16)_bzhi_u32(0xffff, (unsigned)((rest) < 16 ? (rest) : 16));       \
         __m512i r_ = _mm512_loadu_si512(rows);                                                     \
         __m512i a_ = _mm512_loadu_si512(values), b_ = _mm512_loadu_si512((values) + 8);            \
         __m512i from_ = _mm512_set1_epi64(from), to_ = _mm512_set1_epi64(to);                      \
-        __mmask8 low_ = _mm512_cmpge_epi64_mask(a_, from_), high_ = _mm512_cmpge_epi64_mask(b_, from_); \
+        __mmask8 low_ = _mm512_cmpge_epi64_mask(a_, from_),                                        \
+                 high_ = _mm512_cmpge_epi64_mask(b_, from_);                                       \
         low_ = _mm512_mask_cmple_epi64_mask(low_, a_, to_);                                        \
         high_ = _mm512_mask_cmple_epi64_mask(high_, b_, to_);                                      \
         in_ = _mm512_mask_cmpge_epi32_mask(in_, r_, _mm512_set1_epi32(lo));                        \
@@ -319,28 +331,36 @@ STATIC_GRID_OF(avx2, TARGET_AVX2, 8, STATIC_GRID_TEST_AVX2, STATIC_GRID_EMIT_AVX
         fit = _mm512_kand(in_, _mm512_kunpackb(high_, low_));                                      \
     } while (0)
 
-#define STATIC_GRID_EIGHT(chosen, place)                                                               \
+#define STATIC_GRID_EIGHT(chosen, place)                                                           \
     do {                                                                                           \
         _mm512_storeu_si512(out_row + (place), _mm512_add_epi64(_mm512_cvtepi32_epi64(chosen),     \
                                                                 _mm512_set1_epi64(first)));        \
-        if (bound) _mm512_storeu_si512(bound + (place), _mm512_set1_epi64(prober));                 \
-        else _mm256_storeu_si256((__m256i *)(who + (place)), _mm256_set1_epi32((int32_t)prober));   \
+        if (bound) _mm512_storeu_si512(bound + (place), _mm512_set1_epi64(prober));                \
+        else _mm256_storeu_si256((__m256i *)(who + (place)), _mm256_set1_epi32((int32_t)prober));  \
     } while (0)
 
-#define STATIC_GRID_EMIT_AVX512(rows, fit)                                                             \
+#define STATIC_GRID_EMIT_AVX512(rows, fit)                                                         \
     do {                                                                                           \
         __m512i chosen_ = _mm512_maskz_compress_epi32((__mmask16)(fit), _mm512_loadu_si512(rows)); \
-        STATIC_GRID_EIGHT(_mm512_castsi512_si256(chosen_), n);                                         \
-        if (__builtin_popcount(fit) > 8) STATIC_GRID_EIGHT(_mm512_extracti64x4_epi64(chosen_, 1), n + 8); \
+        STATIC_GRID_EIGHT(_mm512_castsi512_si256(chosen_), n);                                     \
+        if (__builtin_popcount(fit) > 8)                                                           \
+            STATIC_GRID_EIGHT(_mm512_extracti64x4_epi64(chosen_, 1), n + 8);                       \
     } while (0)
 
 STATIC_GRID_OF(avx512, TARGET_AVX512, 16, STATIC_GRID_TEST_AVX512, STATIC_GRID_EMIT_AVX512)
 #endif
 
-static inline void static_grid_cells(const StaticGrid *all, int64_t n, const int64_t *value, int64_t *cell) {
+static inline void static_grid_cells(const StaticGrid *all, int64_t n, const int64_t *value,
+                                     int64_t *cell) {
 #ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) { static_grid_cells_avx512(all, n, value, cell); return; }
-    if (isa_level() == ISA_AVX2) { static_grid_cells_avx2(all, n, value, cell); return; }
+    if (isa_level() == ISA_AVX512) {
+        static_grid_cells_avx512(all, n, value, cell);
+        return;
+    }
+    if (isa_level() == ISA_AVX2) {
+        static_grid_cells_avx2(all, n, value, cell);
+        return;
+    }
 #endif
     static_grid_cells_plain(all, n, value, cell);
 }
@@ -388,9 +408,10 @@ static inline void static_grid_cut(StaticGrid *all, int64_t reach) {
     all->n_stretches = s;
 }
 
-/* Give every stretch its buckets; how many starts they take.  Cells are FINE where the values lie so
- * close together that there are no more of them than twice the rows of a stretch. */
-static inline int64_t static_grid_choose_cells(StaticGrid *all, const int64_t *value, double width, int real) {
+/* Give every stretch its buckets; how many starts they take.  Cells are FINE where the values lie
+ * so close together that there are no more of them than twice the rows of a stretch. */
+static inline int64_t static_grid_choose_cells(StaticGrid *all, const int64_t *value, double width,
+                                               int real) {
     int64_t n = all->rows.n, least = value[0], most = value[0], starts = 0;
     double fine = real || width > FINE ? width / FINE : 1, length, cells;
     for (int64_t i = 1; i < n; i++) {

@@ -1,7 +1,8 @@
 /* A user's function over windows of a whole table, for several partial results with one call.
  *
- * Rows are numbered in time order, so that a window is a range of rows and operands lie side by side;
- * the function writes a byte per pair, and the few that are not zero are looked for afterwards.
+ * Rows are numbered in time order, so that a window is a range of rows and operands lie side by
+ * side; the function writes a byte per pair, and the few that are not zero are looked for
+ * afterwards.
  */
 #ifndef WINDJOIN_UDF_SCAN_H
 #define WINDJOIN_UDF_SCAN_H
@@ -12,13 +13,14 @@
 #define CALLS_WINDOWS 64  /* of one call */
 #define CALLS_IN_A_ROW 1  /* then the pipeline may look for Ctrl-C: a function may be slow */
 
-/* Bytes of m windows, `begin[p] .. begin[p] + count[p]` each, from multiples of 64 on.  Operand k of
- * the partial results lies at k * bound_stride + p, that of the rows at k * own_stride + row; as
- * integers and as doubles, whichever it is.  Pairs for which the function raises pass; returns whether
- * there are any. */
-typedef int64_t (*Sweep)(int64_t m, const int64_t *begin, const int64_t *count, int64_t bound_stride,
-                         const void *bound_ints, const void *bound_reals, int64_t own_stride,
-                         const void *own_ints, const void *own_reals, uint8_t *passed);
+/* Bytes of m windows, `begin[p] .. begin[p] + count[p]` each, from multiples of 64 on.  Operand k
+ * of the partial results lies at k * bound_stride + p, that of the rows at k * own_stride + row; as
+ * integers and as doubles, whichever it is.  Pairs for which the function raises pass; returns
+ * whether there are any. */
+typedef int64_t (*Sweep)(int64_t m, const int64_t *begin, const int64_t *count,
+                         int64_t bound_stride, const void *bound_ints, const void *bound_reals,
+                         int64_t own_stride, const void *own_ints, const void *own_reals,
+                         uint8_t *passed);
 
 typedef struct {
     Csr rows; /* only what its `locate` needs */
@@ -40,7 +42,8 @@ typedef struct {
 static inline int64_t whole_words(int64_t n) { return (n + 63) & ~(int64_t)63; }
 
 /* Take windows from the cursor on; a long one is cut. */
-static inline void udf_scan_collect(const UdfWindows *all, const Probe *probe, Cursor *cursor, UdfCall *call) {
+static inline void udf_scan_collect(const UdfWindows *all, const Probe *probe, Cursor *cursor,
+                                    UdfCall *call) {
     int64_t room = CALLS_ROWS;
     uint8_t *passed = call->passed;
     call->m = 0;
@@ -72,7 +75,7 @@ typedef struct {
 
 /* Without a branch that depends on the function. */
 #define CALLS_PASSED(ISA, TARGET)                                                                  \
-    TARGET static void udf_scan_passed_##ISA(const UdfCall *call, Passed *out) {                         \
+    TARGET static void udf_scan_passed_##ISA(const UdfCall *call, Passed *out) {                   \
         const uint8_t *passed = call->passed;                                                      \
         int64_t n = 0;                                                                             \
         for (int64_t w = 0; w < call->m; w++)                                                      \
@@ -94,15 +97,21 @@ CALLS_PASSED(avx512, TARGET_AVX512)
 
 static inline void udf_scan_passed(const UdfCall *call, Passed *out) {
 #ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) { udf_scan_passed_avx512(call, out); return; }
-    if (isa_level() == ISA_AVX2) { udf_scan_passed_avx2(call, out); return; }
+    if (isa_level() == ISA_AVX512) {
+        udf_scan_passed_avx512(call, out);
+        return;
+    }
+    if (isa_level() == ISA_AVX2) {
+        udf_scan_passed_avx2(call, out);
+        return;
+    }
 #endif
     udf_scan_passed_plain(call, out);
 }
 
 /* Pairs that passed; 0: `out` is full, and the cursor says where to go on. */
-static int udf_scan_keep(const UdfWindows *all, const Probe *probe, const UdfCall *call, Cursor *cursor,
-                      Pairs *out) {
+static int udf_scan_keep(const UdfWindows *all, const Probe *probe, const UdfCall *call,
+                         Cursor *cursor, Pairs *out) {
     Passed passed;
     udf_scan_passed(call, &passed);
     for (int64_t w = 0; w < passed.n; w++) {
@@ -132,9 +141,9 @@ static int udf_scan_serve(void *index, const Probe *probe, Cursor *cursor, Pairs
         if (calls == CALLS_IN_A_ROW) return 0;
         udf_scan_collect(all, probe, cursor, &call);
         if (!call.m) continue;
-        all->raised |= all->function(call.m, call.begin, call.count, CALLS_WINDOWS, call.operand,
-                                     call.operand, all->stride, all->operand, all->operand,
-                                     call.passed);
+        all->raised |=
+            all->function(call.m, call.begin, call.count, CALLS_WINDOWS, call.operand, call.operand,
+                          all->stride, all->operand, all->operand, call.passed);
         if (!udf_scan_keep(all, probe, &call, cursor, out)) return 0;
     }
     return 1;

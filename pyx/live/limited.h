@@ -1,4 +1,5 @@
-/* An index that is asked for rows of some ages only, whatever index it is, and counts what it gives.
+/* An index that is asked for rows of some ages only, whatever index it is, and counts what it
+ * gives.
  *
  * The age of a row is the time of the start row less its own: negative if it is the later one.
  */

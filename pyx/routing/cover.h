@@ -29,15 +29,15 @@
 typedef struct {
     int hosts;                /* host numbers are 0 .. hosts - 1 */
     int host_words;
-    int first_word;           /* only words first_word .. last_word of slot bitsets are looked at */
+    int first_word; /* only words first_word .. last_word of slot bitsets are looked at */
     int last_word;
-    int words;                /* stride of `held` */
-    const uint64_t *held;     /* [hosts][words]: the slots that a host holds */
-    const uint64_t *holders;  /* [slots][host_words]: the hosts that hold a slot */
-    const double *weight;     /* [hosts] */
-    int32_t *count;           /* [hosts] scratch */
-    int64_t *key;             /* [hosts] scratch: weight / gain and the host number, ordered as one integer */
-    uint64_t *random;         /* state of the random choice; 0 chooses by weight / gain */
+    int words; /* stride of `held` */
+    const uint64_t *held; /* [hosts][words]: the slots that a host holds */
+    const uint64_t *holders; /* [slots][host_words]: the hosts that hold a slot */
+    const double *weight; /* [hosts] */
+    int32_t *count; /* [hosts] scratch */
+    int64_t *key; /* [hosts] scratch: weight / gain and the host number, ordered as one integer */
+    uint64_t *random; /* state of the random choice; 0 chooses by weight / gain */
 } wj_cover;
 
 /* `n_words` is in->last_word - in->first_word + 1: a constant where that is worth a copy of the
@@ -64,7 +64,8 @@ WJ_INLINE int wj_any(const uint64_t *left, int n_words) {
 }
 
 /* Few hosts: score all of them anew for every choice, without a branch on what is found. */
-WJ_INLINE int wj_cover_recounting(const wj_cover *in, uint64_t *left, int32_t *chosen, int n_words) {
+WJ_INLINE int wj_cover_recounting(const wj_cover *in, uint64_t *left, int32_t *chosen,
+                                  int n_words) {
     int32_t weight[WJ_FEW_HOSTS];
     int n = 0, some = wj_any(left, n_words);
     for (int host = 0; host < in->hosts; host++) weight[host] = (int32_t)in->weight[host];
@@ -154,9 +155,13 @@ WJ_INLINE int wj_cover_rescoring(const wj_cover *in, uint64_t *left, int32_t *ch
     }
     for (uint64_t rest = *left; rest; rest &= ~held[chosen[n++]]) {
         int64_t least = WJ_NO_GAIN;
-        for (int host = 0; host < room; host++) gain[host] = __builtin_popcountll(held[host] & rest);
+        for (int host = 0; host < room; host++)
+            gain[host] = __builtin_popcountll(held[host] & rest);
         for (int host = 0; host < room; host++) {
-            union { float value; int32_t bits; } score = {weight[host] / (float)gain[host]};
+            union {
+                float value;
+                int32_t bits;
+            } score = {weight[host] / (float)gain[host]};
             int64_t key = (int64_t)score.bits << 32 | host;
             least = key < least ? key : least;
         }
@@ -195,7 +200,7 @@ WJ_CLONES static int wj_cover_greedy(const wj_cover *in, uint64_t *left, int32_t
         case 2: return wj_cover_recounting(in, left, chosen, 2);
         case 4: return wj_cover_recounting(in, left, chosen, 4);
         default: return wj_cover_recounting(in, left, chosen, n_words);
-    }
+        }
     if (n_words == 1 && in->hosts <= 32) return wj_cover_rescoring(in, left, chosen, 32);
     if (n_words == 1 && in->hosts <= WJ_SOME_HOSTS)
         return wj_cover_rescoring(in, left, chosen, WJ_SOME_HOSTS);

@@ -35,7 +35,8 @@ static inline int find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes)
     for (int64_t i = 0; i < q->n; i++) {
         const int32_t *codes = codes_of(all, components(&m->probing, q->row[i].row));
         Run run = row_lanes(q, lanes, codes, q->row + i, (int)lanes->sharing);
-        if (!last || last->n == MOST_COUNTED || last->m != run.m || last->k != run.k || last->whole != run.whole) {
+        if (!last || last->n == MOST_COUNTED || last->m != run.m || last->k != run.k ||
+            last->whole != run.whole) {
             last = q->run + q->n_runs++;
             *last = run;
             last->first = i;
@@ -50,19 +51,22 @@ static inline int find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes)
 static inline int begin_block(Bitmaps *all, const Measure *m, int64_t b) {
     const SetContent *content = all->blocks.content[b];
     if (content->lanes != all->asked->lanes && !find_lanes(all, m, content->lanes)) return 0;
-    if (all->asked->used > 4 * n_lanes(content->lanes)) fetch_lanes(content->lane, n_lanes(content->lanes));
+    if (all->asked->used > 4 * n_lanes(content->lanes))
+        fetch_lanes(content->lane, n_lanes(content->lanes));
     return 1;
 }
 
 /* Drop the rows of a block whose time does not fit; whether any is left. */
-static inline int keep_in_time(const Block *block, int ascending, int64_t lo, int64_t hi, Bits *bits) {
+static inline int keep_in_time(const Block *block, int ascending, int64_t lo, int64_t hi,
+                               Bits *bits) {
     Bits fits;
     int64_t from = 0, to = block->n;
     if (!ascending) {
         time_bits(block, lo, hi, &fits);
         return bits_meet(bits, &fits);
     }
-    for (int64_t length = lo > block->earliest ? to : 0; length > 0;) { /* the first at lo or later */
+    for (int64_t length = lo > block->earliest ? to : 0;
+         length > 0;) { /* the first at lo or later */
         int64_t half = length >> 1;
         if (block->time[from + half] < lo) from += half + 1, length -= half + 1;
         else length = half;
@@ -72,12 +76,14 @@ static inline int keep_in_time(const Block *block, int ascending, int64_t lo, in
         if (block->time[to - 1 - half] > hi) to -= half + 1, length -= half + 1;
         else length = half;
     }
-    for (int w = 0; w < WORDS; w++) fits.word[w] = first_bits(to - w * 64) & ~first_bits(from - w * 64);
+    for (int w = 0; w < WORDS; w++)
+        fits.word[w] = first_bits(to - w * 64) & ~first_bits(from - w * 64);
     return bits_meet(bits, &fits);
 }
 
 /* Drop the rows whose sets have too few or too many items to pass; whether any is left. */
-static inline int keep_passing_sizes(const Measure *m, const Block *block, const SetProbe *a, Bits *bits) {
+static inline int keep_passing_sizes(const Measure *m, const Block *block, const SetProbe *a,
+                                     Bits *bits) {
     const Column *length = m->target.length;
     uint64_t any = 0;
     for (int w = 0; w < WORDS; w++) {
@@ -104,7 +110,8 @@ static inline uint64_t count_run(Bitmaps *all, const MeasureMatches *p, int64_t 
         int64_t i = __builtin_ctzll(left);
         const SetProbe *a = q->row + run->first + i;
         int fits = b >= a->first_block && b < a->stop_block;
-        if (fits && !inside) fits = keep_in_time(block, (int)content->ascending, a->lo, a->hi, q->bits + i);
+        if (fits && !inside)
+            fits = keep_in_time(block, (int)content->ascending, a->lo, a->hi, q->bits + i);
         if (fits && !clear && (a->least > 1 || a->most < MOST_ITEMS))
             fits = keep_passing_sizes(&p->measure, block, a, q->bits + i);
         if (fits && !clear) {
@@ -125,8 +132,10 @@ static int bitmaps_fill(void *index, MeasureMatches *p) {
         int64_t n = p->n_match_sets - from < TOGETHER ? p->n_match_sets - from : TOGETHER;
         for (int64_t i = 0; i < n; i++) {
             const MatchSet *a = p->match_sets + from + i;
-            int64_t items = components(&p->measure.probing, a->row).n, stop = a->first_block + a->n_blocks;
-            q->given[i] = (SetProbe){a->row, a->lo, a->hi, a->first_block, stop, items, 0, 0, 0, from + i};
+            int64_t items = components(&p->measure.probing, a->row).n,
+                    stop = a->first_block + a->n_blocks;
+            q->given[i] =
+                (SetProbe){a->row, a->lo, a->hi, a->first_block, stop, items, 0, 0, 0, from + i};
         }
         put_in_order(q, &p->measure, n);
         for (int64_t b = q->first_block; b < q->stop_block; b++) {
@@ -145,11 +154,21 @@ static int bitmaps_fill(void *index, MeasureMatches *p) {
 }
 
 /* Take probes from `from` on as rows that ask; the one after the last. */
-static inline int64_t ask_next(Bitmaps *all, const MeasureMatches *p, const Probe *probe, int64_t from) {
+static inline int64_t ask_next(Bitmaps *all, const MeasureMatches *p, const Probe *probe,
+                               int64_t from) {
     SetProbes *q = all->asked;
     int64_t n = probe->n - from < all->blocks.together ? probe->n - from : all->blocks.together;
     for (int64_t i = 0; i < n; i++) {
-        SetProbe a = {probe->row[p->stream][from + i], probe->lo[from + i], probe->hi[from + i], 0, 0, 0, 0, 0, 0, 0};
+        SetProbe a = {probe->row[p->stream][from + i],
+                      probe->lo[from + i],
+                      probe->hi[from + i],
+                      0,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0,
+                      0};
         a.first_block = blocks_between(&all->blocks, a.lo, a.hi, &a.stop_block);
         a.items = components(&p->measure.probing, a.row).n;
         q->given[i] = a;
@@ -161,7 +180,8 @@ static inline int64_t ask_next(Bitmaps *all, const MeasureMatches *p, const Prob
 }
 
 /* Serve rows that ask once, for one measure: what they find is written at once. */
-static inline int serve_once(Bitmaps *all, const MeasureMatches *p, const Probe *probe, Cursor *cursor, Pairs *out) {
+static inline int serve_once(Bitmaps *all, const MeasureMatches *p, const Probe *probe,
+                             Cursor *cursor, Pairs *out) {
     SetProbes *q = all->asked;
     if (!cursor->stop) {
         q->n_runs = q->next = q->block = q->stop_block = 0;

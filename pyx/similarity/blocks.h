@@ -122,12 +122,13 @@ ALWAYS_INLINE int block_within(const Block *block, int64_t lo, int64_t hi) {
 static inline void time_bits(const Block *block, int64_t lo, int64_t hi, Bits *out) {
     int all = block_within(block, lo, hi);
     for (int w = 0; w < WORDS; w++)
-        out->word[w] = all || w * 64 >= block->n ? first_bits(block->n - w * 64) : time_word(block, w, lo, hi);
+        out->word[w] =
+            all || w * 64 >= block->n ? first_bits(block->n - w * 64) : time_word(block, w, lo, hi);
 }
 
 #ifdef WINDJOIN_X86
-#define TARGET_VBMI2                                                                       \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx2,bmi," \
+#define TARGET_VBMI2                                                                               \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx2,bmi,"    \
                           "bmi2,popcnt")))
 
 static inline int has_vbmi2(void) {
@@ -154,8 +155,10 @@ TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, i
         __m512i found = _mm512_maskz_compress_epi8(word, places);
         __m256i rows = _mm256_cvtepu8_epi64(_mm512_castsi512_si128(found));
         /* most words have few bits: half a vector each, and the rest if there is one */
-        _mm256_storeu_si256((__m256i *)(out->row + n), _mm256_add_epi64(rows, _mm256_set1_epi64x(base)));
-        if (out->bound) _mm256_storeu_si256((__m256i *)(out->bound + n), _mm512_castsi512_si256(probing));
+        _mm256_storeu_si256((__m256i *)(out->row + n),
+                            _mm256_add_epi64(rows, _mm256_set1_epi64x(base)));
+        if (out->bound)
+            _mm256_storeu_si256((__m256i *)(out->bound + n), _mm512_castsi512_si256(probing));
         else _mm_storeu_si128((__m128i *)(out->probe + n), _mm256_castsi256_si128(number));
         if (count > 4) {
             uint8_t at[72];
@@ -175,7 +178,8 @@ TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, i
 #endif
 
 /* Append the rows whose bits are set for probe number `i`; there must be room for BLOCK_ROWS. */
-static inline void emit_bits(const Block *block, const Bits *bits, const Probe *probe, int64_t i, Pairs *out) {
+static inline void emit_bits(const Block *block, const Bits *bits, const Probe *probe, int64_t i,
+                             Pairs *out) {
     int64_t bound = out->bound ? probe->bound[i] : 0;
 #ifdef WINDJOIN_X86
     if (block->in_row && !out->time && has_vbmi2()) {

@@ -20,27 +20,32 @@ typedef struct {
 
 #ifdef WINDJOIN_X86
 /* Four pairs at a time: the additions of one need not wait for those of another. */
-#define DISTANCE_SUMS(name, type, VECTOR, MASK, LANES, P)                                               \
-    ALWAYS_INLINE TARGET_AVX512 void name(int squared, DistancePairs *pairs, int64_t from, int many, int64_t n) { \
-        VECTOR sum[4];                                                                               \
-        UNROLLED for (int p = 0; p < 4; p++) sum[p] = _mm512_setzero_##P();                          \
-        for (int64_t k = 0; k < n; k += LANES) {                                                     \
-            const MASK here = n - k < LANES ? (MASK)((1u << (n - k)) - 1) : (MASK)((1u << LANES) - 1); \
-            UNROLLED for (int p = 0; p < 4; p++) {                                                   \
-                const type *a = pairs->probing[from + (p < many ? p : 0)];                            \
-                const type *b = pairs->target[from + (p < many ? p : 0)];                            \
-                VECTOR d = _mm512_sub_##P(_mm512_maskz_loadu_##P(here, a + k), _mm512_maskz_loadu_##P(here, b + k)); \
-                sum[p] = squared ? _mm512_fmadd_##P(d, d, sum[p]) : _mm512_add_##P(sum[p], _mm512_abs_##P(d)); \
-            }                                                                                        \
-        }                                                                                            \
-        UNROLLED for (int p = 0; p < 4; p++)                                                         \
-            if (p < many) pairs->sum[from + p] = _mm512_reduce_add_##P(sum[p]);                      \
+#define DISTANCE_SUMS(name, type, VECTOR, MASK, LANES, P)                                          \
+    ALWAYS_INLINE TARGET_AVX512 void name(int squared, DistancePairs *pairs, int64_t from,         \
+                                          int many, int64_t n) {                                   \
+        VECTOR sum[4];                                                                             \
+        UNROLLED for (int p = 0; p < 4; p++) sum[p] = _mm512_setzero_##P();                        \
+        for (int64_t k = 0; k < n; k += LANES) {                                                   \
+            const MASK here =                                                                      \
+                n - k < LANES ? (MASK)((1u << (n - k)) - 1) : (MASK)((1u << LANES) - 1);           \
+            UNROLLED for (int p = 0; p < 4; p++) {                                                 \
+                const type *a = pairs->probing[from + (p < many ? p : 0)];                         \
+                const type *b = pairs->target[from + (p < many ? p : 0)];                          \
+                VECTOR d = _mm512_sub_##P(_mm512_maskz_loadu_##P(here, a + k),                     \
+                                          _mm512_maskz_loadu_##P(here, b + k));                    \
+                sum[p] = squared ? _mm512_fmadd_##P(d, d, sum[p])                                  \
+                                 : _mm512_add_##P(sum[p], _mm512_abs_##P(d));                      \
+            }                                                                                      \
+        }                                                                                          \
+        UNROLLED for (int p = 0; p < 4; p++) if (p < many) pairs->sum[from + p] =                  \
+            _mm512_reduce_add_##P(sum[p]);                                                         \
     }
 DISTANCE_SUMS(distance_four_float, float, __m512, __mmask16, 16, ps)
 DISTANCE_SUMS(distance_four_double, double, __m512d, __mmask8, 8, pd)
 
 /* The sums of all pairs. */
-TARGET_AVX512 static void distance_sums(const Measure *m, DistancePairs *pairs, int64_t many, int64_t n) {
+TARGET_AVX512 static void distance_sums(const Measure *m, DistancePairs *pairs, int64_t many,
+                                        int64_t n) {
     const int squared = m->measure == L2;
     for (int64_t k = 0; k < many; k += 4) {
         const int few = many - k < 4 ? (int)(many - k) : 4;
@@ -52,7 +57,8 @@ TARGET_AVX512 static void distance_sums(const Measure *m, DistancePairs *pairs, 
 }
 #endif
 
-/* An estimated sum up to which (low) it is sure to be within the threshold, and from which on (high) above. */
+/* An estimated sum up to which (low) it is sure to be within the threshold, and from which on
+ * (high) above. */
 typedef struct {
     double low, high;
 } DistanceLimits;
@@ -75,11 +81,13 @@ static inline int has_estimate(const Measure *m) {
 
 /* Whether two rows pass, by the exact value. */
 static inline int rows_pass(const Measure *m, Components probing, Components target) {
-    return passes(m, m->turned ? measure_value(m, target, probing) : measure_value(m, probing, target));
+    return passes(m, m->turned ? measure_value(m, target, probing)
+                               : measure_value(m, probing, target));
 }
 
 /* Which of many pairs of rows of n components pass: by their sums if that is clear. */
-static inline void test_distances(const Measure *m, DistancePairs *pairs, int64_t many, int64_t n, uint8_t *fits) {
+static inline void test_distances(const Measure *m, DistancePairs *pairs, int64_t many, int64_t n,
+                                  uint8_t *fits) {
 #ifdef WINDJOIN_X86
     const DistanceLimits limits = distance_limits(m, n);
     const int near = m->operation == BELOW || m->operation == UP_TO;
@@ -87,9 +95,11 @@ static inline void test_distances(const Measure *m, DistancePairs *pairs, int64_
     distance_sums(m, pairs, many, n);
     for (int64_t k = 0; k < many; k++) {
         const double sum = pairs->sum[k];
-        const int below = sum < limits.low, above = sum > limits.high && sum < most;
+        const int below = sum<limits.low, above = sum> limits.high && sum < most;
         fits[k] = near ? below : above;
-        if (!(below | above)) fits[k] = rows_pass(m, (Components){pairs->probing[k], n}, (Components){pairs->target[k], n});
+        if (!(below | above))
+            fits[k] =
+                rows_pass(m, (Components){pairs->probing[k], n}, (Components){pairs->target[k], n});
     }
 #else
     (void)m, (void)pairs, (void)many, (void)n, (void)fits;
@@ -97,7 +107,8 @@ static inline void test_distances(const Measure *m, DistancePairs *pairs, int64_
 }
 
 /* Keep those of pairs [from, from + many) that fit, at `kept` on; the place behind them. */
-static inline int64_t keep_fitting(Pairs *pairs, int64_t from, int64_t many, const uint8_t *fits, int64_t kept) {
+static inline int64_t keep_fitting(Pairs *pairs, int64_t from, int64_t many, const uint8_t *fits,
+                                   int64_t kept) {
     for (int64_t k = from; k < from + many; k++) {
         pairs->probe[kept] = pairs->probe[k];
         pairs->row[kept] = pairs->row[k];
@@ -124,8 +135,7 @@ static void keep_measured(void *filter, const int64_t *bound, Pairs *pairs) {
             else if (probing.n != length || target.n != length) break;
         }
         if (estimated && many) test_distances(m, &some, many, length, fits);
-        else if (estimated) { /* of two lengths */
-            many = 1;
+        else if (estimated) { /* of two lengths */ many = 1;
             fits[0] = (uint8_t)rows_pass(m, components(&m->probing, bound[pairs->probe[from]]),
                                          components(&m->target, pairs->row[from]));
         }

@@ -27,9 +27,11 @@ TARGET_VBMI2 static inline int64_t pack_places(const Bits *bits, uint16_t *place
     for (int w = 0; w < WORDS; w++) {
         uint64_t word = bits->word[w];
         int64_t count = __builtin_popcountll(word);
-        __m512i found = _mm512_maskz_compress_epi8(word, places), base = _mm512_set1_epi16((short)(w * 64));
+        __m512i found = _mm512_maskz_compress_epi8(word, places),
+                base = _mm512_set1_epi16((short)(w * 64));
         __m256i low = _mm256_cvtepu8_epi16(_mm512_castsi512_si128(found));
-        _mm256_storeu_si256((__m256i *)(place + n), _mm256_add_epi16(low, _mm512_castsi512_si256(base)));
+        _mm256_storeu_si256((__m256i *)(place + n),
+                            _mm256_add_epi16(low, _mm512_castsi512_si256(base)));
         if (__builtin_expect(count > 16, 0)) {
             __m512i first = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(found));
             __m512i rest = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(found, 1));
@@ -43,7 +45,8 @@ TARGET_VBMI2 static inline int64_t pack_places(const Bits *bits, uint16_t *place
 
 TARGET_VBMI2 static void emit_hits_vbmi2(const Block *block, Hits *h, Pairs *out) {
     uint16_t place[MOST_PLACES + 64];
-    int64_t n = 0, limit = out->capacity - out->n < MOST_PLACES ? out->capacity - out->n : MOST_PLACES;
+    int64_t n = 0,
+            limit = out->capacity - out->n < MOST_PLACES ? out->capacity - out->n : MOST_PLACES;
     int64_t *row = out->row + out->n;
     for (; h->any && n + BLOCK_ROWS <= limit; h->any &= h->any - 1) {
         int64_t i = __builtin_ctzll(h->any), last = pack_places(h->hits + i, place, n);

@@ -16,7 +16,8 @@ typedef struct {
 } ItemsOf;
 
 /* Whether a row from the list of `code` is one to take, for a row that asks. */
-static inline int items_take(const Measure *m, Components asks, int32_t code, int64_t row, int alone) {
+static inline int items_take(const Measure *m, Components asks, int32_t code, int64_t row,
+                             int alone) {
     Components target = components(&m->target, row);
     const int32_t *a = asks.at, *b = target.at;
     if (asks.n == 1 && target.n == 1) return alone;
@@ -28,15 +29,16 @@ static inline int items_take(const Measure *m, Components asks, int32_t code, in
 }
 
 /* The rows of the list of `code`; 0: `out` is full, or it is time to look up. */
-static inline int items_walk(const ItemsOf *index, const Probe *probe, Cursor *cursor, Pairs *out, const Measure *m,
-                             Components asks, int64_t *left) {
+static inline int items_walk(const ItemsOf *index, const Probe *probe, Cursor *cursor, Pairs *out,
+                             const Measure *m, Components asks, int64_t *left) {
     const Postings *all = index->lists;
     const int32_t code = ((const int32_t *)asks.at)[cursor->part];
     if (code >= all->n_lists) return 1;
     PostingList *list = all->lists + code;
     const int64_t *time = all->time + list->offset, *row = all->row + list->offset;
     const int64_t i = cursor->probe, lo = probe->lo[i], hi = probe->hi[i];
-    const int alone = passes(m, set_value(m->measure, 1, 1, 1)), equal = asks.n == 1 && !index->larger;
+    const int alone = passes(m, set_value(m->measure, 1, 1, 1)),
+              equal = asks.n == 1 && !index->larger;
     int64_t at = cursor->position - 1;
     if (at < 0) {
         at = postings_search(time, postings_begin(list, time, lo), list->length, lo);

@@ -22,27 +22,27 @@
 #define MAX _mm512_max_pd
 #define ABS _mm512_abs_pd
 #define ROOT _mm512_sqrt_pd
-#define FOUR(to, from, which)                                                       \
-    do {                                                                            \
-        __m512d low = _mm512_shuffle_f64x2(from[0 + which], from[2 + which], 0x88);  \
-        __m512d high = _mm512_shuffle_f64x2(from[4 + which], from[6 + which], 0x88); \
-        to[0 + which] = _mm512_shuffle_f64x2(low, high, 0x88);                      \
-        to[4 + which] = _mm512_shuffle_f64x2(low, high, 0xdd);                      \
-        low = _mm512_shuffle_f64x2(from[0 + which], from[2 + which], 0xdd);         \
-        high = _mm512_shuffle_f64x2(from[4 + which], from[6 + which], 0xdd);        \
-        to[2 + which] = _mm512_shuffle_f64x2(low, high, 0x88);                      \
-        to[6 + which] = _mm512_shuffle_f64x2(low, high, 0xdd);                      \
+#define FOUR(to, from, which)                                                                      \
+    do {                                                                                           \
+        __m512d low = _mm512_shuffle_f64x2(from[0 + which], from[2 + which], 0x88);                \
+        __m512d high = _mm512_shuffle_f64x2(from[4 + which], from[6 + which], 0x88);               \
+        to[0 + which] = _mm512_shuffle_f64x2(low, high, 0x88);                                     \
+        to[4 + which] = _mm512_shuffle_f64x2(low, high, 0xdd);                                     \
+        low = _mm512_shuffle_f64x2(from[0 + which], from[2 + which], 0xdd);                        \
+        high = _mm512_shuffle_f64x2(from[4 + which], from[6 + which], 0xdd);                       \
+        to[2 + which] = _mm512_shuffle_f64x2(low, high, 0x88);                                     \
+        to[6 + which] = _mm512_shuffle_f64x2(low, high, 0xdd);                                     \
     } while (0)
-#define TURN(v)                                              \
-    do {                                                     \
-        __m512d pairs[8];                                    \
-        UNROLLED                                             \
-        for (int i = 0; i < 8; i += 2) {                     \
-            pairs[i] = _mm512_unpacklo_pd(v[i], v[i + 1]);     \
-            pairs[i + 1] = _mm512_unpackhi_pd(v[i], v[i + 1]); \
-        }                                                    \
-        FOUR(v, pairs, 0);                                   \
-        FOUR(v, pairs, 1);                                   \
+#define TURN(v)                                                                                    \
+    do {                                                                                           \
+        __m512d pairs[8];                                                                          \
+        UNROLLED                                                                                   \
+        for (int i = 0; i < 8; i += 2) {                                                           \
+            pairs[i] = _mm512_unpacklo_pd(v[i], v[i + 1]);                                         \
+            pairs[i + 1] = _mm512_unpackhi_pd(v[i], v[i + 1]);                                     \
+        }                                                                                          \
+        FOUR(v, pairs, 0);                                                                         \
+        FOUR(v, pairs, 1);                                                                         \
     } while (0)
 #include "lanes.inc"
 #undef WITH
@@ -78,14 +78,14 @@
 #define MAX _mm256_max_pd
 #define ABS(x) _mm256_andnot_pd(_mm256_set1_pd(-0.0), x)
 #define ROOT _mm256_sqrt_pd
-#define TURN(v)                                              \
-    do {                                                     \
-        __m256d a = _mm256_unpacklo_pd(v[0], v[1]), b = _mm256_unpackhi_pd(v[0], v[1]); \
-        __m256d c = _mm256_unpacklo_pd(v[2], v[3]), d = _mm256_unpackhi_pd(v[2], v[3]); \
-        v[0] = _mm256_permute2f128_pd(a, c, 0x20);           \
-        v[1] = _mm256_permute2f128_pd(b, d, 0x20);           \
-        v[2] = _mm256_permute2f128_pd(a, c, 0x31);           \
-        v[3] = _mm256_permute2f128_pd(b, d, 0x31);           \
+#define TURN(v)                                                                                    \
+    do {                                                                                           \
+        __m256d a = _mm256_unpacklo_pd(v[0], v[1]), b = _mm256_unpackhi_pd(v[0], v[1]);            \
+        __m256d c = _mm256_unpacklo_pd(v[2], v[3]), d = _mm256_unpackhi_pd(v[2], v[3]);            \
+        v[0] = _mm256_permute2f128_pd(a, c, 0x20);                                                 \
+        v[1] = _mm256_permute2f128_pd(b, d, 0x20);                                                 \
+        v[2] = _mm256_permute2f128_pd(a, c, 0x31);                                                 \
+        v[3] = _mm256_permute2f128_pd(b, d, 0x31);                                                 \
     } while (0)
 #include "lanes.inc"
 #undef WITH
@@ -113,10 +113,10 @@ static inline int lanes_of(const Measure *m) {
     return level == ISA_AVX512 ? 8 : level == ISA_AVX2 ? 4 : 0;
 }
 
-/* The measures of as many pairs as there are lanes, all of n components; of rows `a`, or of the `one`
- * that a[0] is. */
-static inline void lanes_measure(const Measure *m, int lanes, int one, const void *const *a, const void *const *b,
-                                 int64_t n, double *out) {
+/* The measures of as many pairs as there are lanes, all of n components; of rows `a`, or of the
+ * `one` that a[0] is. */
+static inline void lanes_measure(const Measure *m, int lanes, int one, const void *const *a,
+                                 const void *const *b, int64_t n, double *out) {
 #ifdef WINDJOIN_X86
     if (lanes == 8) score_vectors_avx512(m->measure, m->doubles, one, a, b, n, out);
     else score_vectors_avx2(m->measure, m->doubles, one, a, b, n, out);

@@ -1,8 +1,8 @@
 /* Answers of few rows as lists, and how they meet the answers of the other parts of a group.
  *
- * Partial results come in an order in which one member changes from one to the next while the others stay:
- * what those allow is put together once, as bits, and the few rows of the one that changes are looked
- * up in it, without a branch on what is found.
+ * Partial results come in an order in which one member changes from one to the next while the
+ * others stay: what those allow is put together once, as bits, and the few rows of the one that
+ * changes are looked up in it, without a branch on what is found.
  */
 #ifndef WINDJOIN_MATCH_LISTS_H
 #define WINDJOIN_MATCH_LISTS_H
@@ -26,7 +26,8 @@ typedef struct Others {
 static inline int64_t count_listable(const MeasureMatches *p, const MatchSet *a) {
     const int64_t stop = a->first_block + a->n_blocks, most = a->n_blocks * BLOCK_ROWS / LIST_SHARE;
     int64_t count = 0;
-    for (int64_t b = next_block(p, a, a->first_block); b < stop && count <= most; b = next_block(p, a, b + 1))
+    for (int64_t b = next_block(p, a, a->first_block); b < stop && count <= most;
+         b = next_block(p, a, b + 1))
         for (int w = 0; w < WORDS; w++) count += __builtin_popcountll(match_bits(p, a, b)->word[w]);
     return count <= most && stop < INT32_MAX / BLOCK_ROWS ? count : -1;
 }
@@ -94,7 +95,8 @@ static inline int meet_others(const ProbeGroup *g, const Blocks *all, Others *o,
         for (int w = 0; w < WORDS; w++) word[w] = ~(uint64_t)0;
         for (int k = 0; k < g->n_parts; k++) {
             if (k == g->moving) continue;
-            const Bits *bits = bits_or_none(g->part + k, g->part[k].match_sets + o->place[k], o->first + b);
+            const Bits *bits =
+                bits_or_none(g->part + k, g->part[k].match_sets + o->place[k], o->first + b);
             for (int w = 0; w < WORDS; w++) word[w] &= bits->word[w];
         }
     }
@@ -110,7 +112,8 @@ ALWAYS_INLINE int same_others(const ProbeGroup *g, const Others *o, int64_t i) {
 }
 
 /* Those of n rows that the others allow, in order and `shift` more; how many. */
-static inline int64_t allowed_rows(const Others *o, const int32_t *rows, int64_t n, int64_t shift, int64_t *out) {
+static inline int64_t allowed_rows(const Others *o, const int32_t *rows, int64_t n, int64_t shift,
+                                   int64_t *out) {
     const uint64_t first = (uint64_t)(o->first * BLOCK_ROWS), most = (uint64_t)(o->n * BLOCK_ROWS);
     const uint64_t *word = o->word;
     int64_t found = 0;
@@ -125,8 +128,8 @@ static inline int64_t allowed_rows(const Others *o, const int32_t *rows, int64_t
 
 /* Rows as 512 * block + place become row numbers, with their times if wanted; those out of time are
  * left out unless all are `in_time`. */
-static inline int64_t name_rows(const Blocks *all, int64_t lo, int64_t hi, int in_time, int64_t n, int64_t *rows,
-                                int64_t *times) {
+static inline int64_t name_rows(const Blocks *all, int64_t lo, int64_t hi, int in_time, int64_t n,
+                                int64_t *rows, int64_t *times) {
     int64_t kept = 0;
     for (int64_t k = 0; k < n; k++) {
         const uint64_t at = (uint64_t)rows[k];
@@ -139,10 +142,10 @@ static inline int64_t name_rows(const Blocks *all, int64_t lo, int64_t hi, int i
     return kept;
 }
 
-/* The results of probe i, whose moving answer `a` has a list and whose others are at hand, from number
- * `from` of it on; where to go on, -1: it is done.  There is room for LIST_STEP more. */
-static inline int64_t emit_few(const ProbeGroup *g, const Blocks *all, const Probe *probe, int64_t i, const MatchSet *a,
-                               int64_t from, Pairs *out) {
+/* The results of probe i, whose moving answer `a` has a list and whose others are at hand, from
+ * number `from` of it on; where to go on, -1: it is done.  There is room for LIST_STEP more. */
+static inline int64_t emit_few(const ProbeGroup *g, const Blocks *all, const Probe *probe,
+                               int64_t i, const MatchSet *a, int64_t from, Pairs *out) {
     const Others *o = g->others;
     const int64_t left = a->n_listed - from, n = left < LIST_STEP ? left : LIST_STEP, at = out->n;
     /* the answers keep to the times that their rows allow, which is mostly all that is asked for */
@@ -152,7 +155,8 @@ static inline int64_t emit_few(const ProbeGroup *g, const Blocks *all, const Pro
     const int named = in_time && o->straight && !out->time;
     int64_t found = allowed_rows(o, rows, n, named ? o->shift : 0, out->row + at);
     if (!named)
-        found = name_rows(all, probe->lo[i], probe->hi[i], in_time, found, out->row + at, out->time ? out->time + at : NULL);
+        found = name_rows(all, probe->lo[i], probe->hi[i], in_time, found, out->row + at,
+                          out->time ? out->time + at : NULL);
     if (out->bound)
         for (int64_t k = 0; k < found; k++) out->bound[at + k] = probe->bound[i];
     else

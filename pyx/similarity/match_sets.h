@@ -1,5 +1,5 @@
-/* Answers to rows that ask, one bit per row of all blocks that their time lets them meet, and where they
- * are kept.  Blocks without a bit are not stored.
+/* Answers to rows that ask, one bit per row of all blocks that their time lets them meet, and where
+ * they are kept.  Blocks without a bit are not stored.
  */
 #ifndef WINDJOIN_MATCH_SETS_H
 #define WINDJOIN_MATCH_SETS_H
@@ -10,7 +10,8 @@
 #define MOST_PROBES 4096
 #define MOST_MATCH_SETS 16384
 #define MATCH_SET_SLOTS 65536
-#define MATCH_SET_ROOM ((int64_t)1 << 19) /* Bits: 32 MiB, of which only what is not empty is touched */
+#define MATCH_SET_ROOM                                                                             \
+    ((int64_t)1 << 19) /* Bits: 32 MiB, of which only what is not empty is touched */
 #define WORTH_KEEPING ((int64_t)1 << 14)
 
 typedef struct {
@@ -25,26 +26,27 @@ typedef struct {
 
 typedef struct {
     Measure measure;
-    int stream;         /* of the rows that ask */
+    int stream; /* of the rows that ask */
     const Column *time; /* of that stream */
     int64_t own_window, target_window;
     int64_t n_match_sets, filled, used, room, again; /* again: probes answered from what is kept */
     MatchSet *match_sets;
     Bits *bits;
-    uint64_t *some;             /* by Bits: whether it is not empty */
-    int32_t *slot;              /* answer + 1; 0: empty */
+    uint64_t *some; /* by Bits: whether it is not empty */
+    int32_t *slot; /* answer + 1; 0: empty */
     int64_t list_used, list_room;
-    int32_t *list;              /* rows of answers that have few, as 512 * block + place */
+    int32_t *list; /* rows of answers that have few, as 512 * block + place */
     int32_t place[MOST_PROBES]; /* probe - begin -> answer */
 } MeasureMatches;
 
 typedef struct {
     int64_t n_parts;
     int64_t begin, end; /* probes of the group that is answered now; none: equal */
-    int64_t version;    /* of the blocks that the answers are about */
-    void *more;         /* an index's own */
-    int moving;         /* the part whose answers change most from probe to probe */
-    struct Others *others; /* what the answers of all other parts have in common, see match_lists.h */
+    int64_t version; /* of the blocks that the answers are about */
+    void *more; /* an index's own */
+    int moving; /* the part whose answers change most from probe to probe */
+    struct Others
+        *others; /* what the answers of all other parts have in common, see match_lists.h */
     MeasureMatches part[MOST_PARTS];
 } ProbeGroup;
 
@@ -88,7 +90,8 @@ static inline int32_t part_match_set(MeasureMatches *p, const Blocks *all, int64
     int64_t time = ((const int64_t *)p->time->data)[row & p->time->mask], stop;
     MatchSet a = {.row = row, .slot = (int32_t)slot, .offset = p->used, .n_listed = -2};
     a.lo = subtract_saturated(time, p->target_window);
-    if (a.lo < all->horizon) a.lo = all->horizon; /* a row that is bound may reach back to what expired */
+    if (a.lo < all->horizon)
+        a.lo = all->horizon; /* a row that is bound may reach back to what expired */
     a.hi = add_saturated(time, p->own_window);
     a.first_block = blocks_between(all, a.lo, a.hi, &stop);
     a.n_blocks = stop - a.first_block;
@@ -112,7 +115,8 @@ static inline Bits *match_set_store(MeasureMatches *p, const MatchSet *a, int64_
     return p->bits + at;
 }
 
-/* The first block from `block` on with a bit in it; the end of the answer's blocks if there is none. */
+/* The first block from `block` on with a bit in it; the end of the answer's blocks if there is
+ * none. */
 ALWAYS_INLINE int64_t next_block(const MeasureMatches *p, const MatchSet *a, int64_t block) {
     int64_t at = a->offset + block - a->first_block, stop = a->offset + a->n_blocks;
     while (at < stop) {

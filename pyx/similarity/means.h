@@ -1,12 +1,12 @@
 /* The means of segments of a row of bytes, and what they leave open.
  *
  * The bytes of a segment lie `lag` apart, so that channels that alternate are not mixed.  With the
- * means x and y of two rows, rounded, `rest` the sum over a row's segments of |sum - size * mean| and
- * `spread` the sum over its bytes of |byte - mean|, their sum of absolute differences is at least
- * size * sum |x - y| - rests, and at most size * sum |x - y| + spreads.
+ * means x and y of two rows, rounded, `rest` the sum over a row's segments of |sum - size * mean|
+ * and `spread` the sum over its bytes of |byte - mean|, their sum of absolute differences is at
+ * least size * sum |x - y| - rests, and at most size * sum |x - y| + spreads.
  *
- * How far apart like bytes lie, and how long segments are that still follow the bytes, the first rows
- * say.  A scan of long segments is cheap, which is all that matters where rows are noise.
+ * How far apart like bytes lie, and how long segments are that still follow the bytes, the first
+ * rows say.  A scan of long segments is cheap, which is all that matters where rows are noise.
  */
 #ifndef WINDJOIN_MEANS_H
 #define WINDJOIN_MEANS_H
@@ -32,8 +32,9 @@ typedef struct {
     uint32_t *up_to;   /* [plane / 4 + 1]: sums of the bytes up to there */
     int32_t *sums;     /* [segments] */
     uint8_t index[MOST_LAG][2][64]; /* [channel]: where its bytes stand in vectors 0, 1 and 2, 3 */
-    uint64_t behind[MOST_LAG];      /* [channel]: which of them stand in the latter */
-    uint8_t among[MOST_LAG][MOST_LAG][16]; /* [channel][vector of 16]: where there; 128: elsewhere */
+    uint64_t behind[MOST_LAG]; /* [channel]: which of them stand in the latter */
+    uint8_t among[MOST_LAG][MOST_LAG]
+                 [16]; /* [channel][vector of 16]: where there; 128: elsewhere */
 } Cut;
 
 static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -85,14 +86,16 @@ static inline int64_t unlike(const uint8_t *at, int64_t n, int64_t lag) {
 }
 
 #ifdef WINDJOIN_X86
-#define TARGET_VBMI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx2,bmi,bmi2,popcnt")))
+#define TARGET_VBMI                                                                                \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx2,bmi,bmi2,popcnt")))
 
 /* Bytes of the channels apart, 64 of each at a time; how many bytes of the row are done. */
 TARGET_VBMI static int64_t split_vbmi(const Cut *c, const uint8_t *at) {
     const int64_t whole = c->width / (64 * c->lag);
     for (int64_t k = 0; k < whole; k++, at += 64 * c->lag) {
         __m512i v[MOST_LAG];
-        for (int64_t j = 0; j < MOST_LAG; j++) v[j] = _mm512_loadu_si512(at + 64 * (j < c->lag ? j : c->lag - 1));
+        for (int64_t j = 0; j < MOST_LAG; j++)
+            v[j] = _mm512_loadu_si512(at + 64 * (j < c->lag ? j : c->lag - 1));
         for (int64_t channel = 0; channel < c->lag; channel++) {
             __m512i here = _mm512_loadu_si512(c->index[channel]);
             __m512i low = _mm512_permutex2var_epi8(v[0], here, v[1]);
@@ -144,9 +147,10 @@ static inline void split_channels(const Cut *c, const uint8_t *at) {
     }
 }
 
-/* The means of one channel, and each byte's mean beside it; the sum of the rests.  The loops are such
- * that a compiler turns them into vectors. */
-ALWAYS_INLINE int64_t plane_means(const Cut *c, const uint8_t *restrict plane, uint8_t *restrict mean) {
+/* The means of one channel, and each byte's mean beside it; the sum of the rests.  The loops are
+ * such that a compiler turns them into vectors. */
+ALWAYS_INLINE int64_t plane_means(const Cut *c, const uint8_t *restrict plane,
+                                  uint8_t *restrict mean) {
     const uint32_t *restrict word = (const uint32_t *)(const void *)plane;
     uint8_t *restrict followed = c->followed;
     uint32_t *restrict up_to = c->up_to, total = 0; /* may wrap: only differences matter */
@@ -160,7 +164,8 @@ ALWAYS_INLINE int64_t plane_means(const Cut *c, const uint8_t *restrict plane, u
         up_to[k + 1] = (pairs + (pairs >> 16)) & 0xffff;
     }
     for (int64_t k = 0; k < segments * fours; k++) up_to[k + 1] = total += up_to[k + 1];
-    for (int64_t k = 0; k < segments; k++) sums[k] = (int32_t)(up_to[(k + 1) * fours] - up_to[k * fours]);
+    for (int64_t k = 0; k < segments; k++)
+        sums[k] = (int32_t)(up_to[(k + 1) * fours] - up_to[k * fours]);
     for (int64_t k = 0; k < segments; k++) {
         int32_t rounded = (int32_t)((float)sums[k] * inverse + 0.5f);
         int32_t off = sums[k] - size * rounded;
@@ -172,7 +177,8 @@ ALWAYS_INLINE int64_t plane_means(const Cut *c, const uint8_t *restrict plane, u
 }
 
 ALWAYS_INLINE Looseness row_means_with(const Cut *c, const uint8_t *at, uint8_t *mean,
-                                       int64_t (*apart)(const uint8_t *, const uint8_t *, int64_t)) {
+                                       int64_t (*apart)(const uint8_t *, const uint8_t *,
+                                                        int64_t)) {
     Looseness open = {0, 0};
     split_channels(c, at);
     for (int64_t channel = 0; channel < c->lag; channel++) {

@@ -11,10 +11,22 @@
 #include "isa.h"
 
 enum {
-    OVERLAP, JACCARD, CONTAINMENT, COSINE_SETS, /* sets: int32 codes, ascending */
-    INNER_PRODUCT, COSINE_WEIGHTS,              /* weighted sets, see Weighted */
-    L2, L1, LINF, DOT, COSINE,                  /* vectors of floats or doubles */
-    BYTES_L1, BYTES_L2, MEAN_ABS_DIFF, HAMMING, HAMMING_BITS,
+    OVERLAP,
+    JACCARD,
+    CONTAINMENT,
+    COSINE_SETS, /* sets: int32 codes, ascending */
+    INNER_PRODUCT,
+    COSINE_WEIGHTS,              /* weighted sets, see Weighted */
+    L2,
+    L1,
+    LINF,
+    DOT,
+    COSINE,                  /* vectors of floats or doubles */
+    BYTES_L1,
+    BYTES_L2,
+    MEAN_ABS_DIFF,
+    HAMMING,
+    HAMMING_BITS,
 };
 enum { BELOW, UP_TO, ABOVE, FROM, EXACTLY, OTHER_THAN };
 
@@ -102,24 +114,26 @@ static inline double set_value(int measure, int64_t common, int64_t na, int64_t 
 #define PLACES(at, n) (WEIGHTED_CODES(at, n) + (n))
 #define PLACES_AT_ONCE 4096
 
-/* What is done with common item i of `a` and j of `b`, which are read once in the order of codes. */
-#define WITH_COMMON_ITEMS(a, b, what)                                                                \
-    for (int64_t i = 0, j = 0; i < (a).n && j < (b).n;) {                                            \
-        const int32_t x = WEIGHTED_CODES((a).at, (a).n)[i], y = WEIGHTED_CODES((b).at, (b).n)[j];    \
-        if (x == y) {                                                                                \
-            const int32_t place = PLACES((a).at, (a).n)[i];                                          \
-            const double product = WEIGHTS((a).at)[i] * WEIGHTS((b).at)[j];                          \
-            what                                                                                     \
-        }                                                                                            \
-        i += x <= y;                                                                                 \
-        j += y <= x;                                                                                 \
+/* What is done with common item i of `a` and j of `b`, which are read once in the order of codes.
+ */
+#define WITH_COMMON_ITEMS(a, b, what)                                                              \
+    for (int64_t i = 0, j = 0; i < (a).n && j < (b).n;) {                                          \
+        const int32_t x = WEIGHTED_CODES((a).at, (a).n)[i], y = WEIGHTED_CODES((b).at, (b).n)[j];  \
+        if (x == y) {                                                                              \
+            const int32_t place = PLACES((a).at, (a).n)[i];                                        \
+            const double product = WEIGHTS((a).at)[i] * WEIGHTS((b).at)[j];                        \
+            what                                                                                   \
+        }                                                                                          \
+        i += x <= y;                                                                               \
+        j += y <= x;                                                                               \
     }
 
 /* The sum of products in the order of their places up to `last`, so many places at a time. */
 static double product_by_place(Components a, Components b, int64_t last) {
     double found[PLACES_AT_ONCE], sum = 0;
     for (int64_t first = 0; first <= last; first += PLACES_AT_ONCE) {
-        const int64_t words = last - first < PLACES_AT_ONCE ? (last - first) / 64 + 1 : PLACES_AT_ONCE / 64;
+        const int64_t words =
+            last - first < PLACES_AT_ONCE ? (last - first) / 64 + 1 : PLACES_AT_ONCE / 64;
         uint64_t there[PLACES_AT_ONCE / 64];
         memset(there, 0, (size_t)words * sizeof(uint64_t));
         WITH_COMMON_ITEMS(a, b, {
@@ -130,7 +144,8 @@ static double product_by_place(Components a, Components b, int64_t last) {
             }
         })
         for (int64_t w = 0; w < words; w++)
-            for (uint64_t word = there[w]; word; word &= word - 1) sum += found[w * 64 + __builtin_ctzll(word)];
+            for (uint64_t word = there[w]; word; word &= word - 1)
+                sum += found[w * 64 + __builtin_ctzll(word)];
     }
     return sum;
 }
@@ -149,7 +164,9 @@ static double weighted_product(Components a, Components b) {
 }
 
 /* A norm is 0 without the sum being 0 where squares are too small for a double. */
-static inline double cosine_value(double sum, double norms) { return norms == 0 ? NAN : sum / norms; }
+static inline double cosine_value(double sum, double norms) {
+    return norms == 0 ? NAN : sum / norms;
+}
 
 static inline double weighted_value(int measure, Components a, Components b) {
     double sum = weighted_product(a, b);
@@ -159,38 +176,38 @@ static inline double weighted_value(int measure, Components a, Components b) {
 
 /* -- vectors ------------------------------------------------------------------------------ */
 
-#define VECTOR_VALUE(type)                                                              \
-    static double vector_value_##type(int measure, const type *a, const type *b, int64_t n) { \
-        double sum = 0, left = 0, right = 0;                                            \
-        switch (measure) {                                                              \
-        case L2:                                                                        \
-            for (int64_t k = 0; k < n; k++) {                                           \
-                double d = (double)a[k] - (double)b[k];                                 \
-                sum += d * d;                                                           \
-            }                                                                           \
-            return sqrt(sum);                                                           \
-        case L1:                                                                        \
-            for (int64_t k = 0; k < n; k++) sum += fabs((double)a[k] - (double)b[k]);   \
-            return sum;                                                                 \
-        case LINF:                                                                      \
-            for (int64_t k = 0; k < n; k++) {                                           \
-                double d = fabs((double)a[k] - (double)b[k]);                           \
-                if (!(d <= sum)) sum = d; /* inf - inf has no value */                  \
-                if (isnan(d)) return d;                                                 \
-            }                                                                           \
-            return sum;                                                                 \
-        case DOT:                                                                       \
-            for (int64_t k = 0; k < n; k++) sum += (double)a[k] * (double)b[k];         \
-            return sum;                                                                 \
-        default:                                                                        \
-            for (int64_t k = 0; k < n; k++) {                                           \
-                double x = a[k], y = b[k];                                              \
-                sum += x * y;                                                           \
-                left += x * x;                                                          \
-                right += y * y;                                                         \
-            }                                                                           \
-            return cosine_value(sum, sqrt(left) * sqrt(right));                         \
-        }                                                                               \
+#define VECTOR_VALUE(type)                                                                         \
+    static double vector_value_##type(int measure, const type *a, const type *b, int64_t n) {      \
+        double sum = 0, left = 0, right = 0;                                                       \
+        switch (measure) {                                                                         \
+        case L2:                                                                                   \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                double d = (double)a[k] - (double)b[k];                                            \
+                sum += d * d;                                                                      \
+            }                                                                                      \
+            return sqrt(sum);                                                                      \
+        case L1:                                                                                   \
+            for (int64_t k = 0; k < n; k++) sum += fabs((double)a[k] - (double)b[k]);              \
+            return sum;                                                                            \
+        case LINF:                                                                                 \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                double d = fabs((double)a[k] - (double)b[k]);                                      \
+                if (!(d <= sum)) sum = d; /* inf - inf has no value */                             \
+                if (isnan(d)) return d;                                                            \
+            }                                                                                      \
+            return sum;                                                                            \
+        case DOT:                                                                                  \
+            for (int64_t k = 0; k < n; k++) sum += (double)a[k] * (double)b[k];                    \
+            return sum;                                                                            \
+        default:                                                                                   \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                double x = a[k], y = b[k];                                                         \
+                sum += x * y;                                                                      \
+                left += x * x;                                                                     \
+                right += y * y;                                                                    \
+            }                                                                                      \
+            return cosine_value(sum, sqrt(left) * sqrt(right));                                    \
+        }                                                                                          \
     }
 VECTOR_VALUE(float)
 VECTOR_VALUE(double)
@@ -237,7 +254,8 @@ static inline int64_t bits_that_differ(const uint8_t *a, const uint8_t *b, int64
 }
 
 #ifdef WINDJOIN_X86
-TARGET_AVX512 static int64_t sum_of_differences_avx512(const uint8_t *a, const uint8_t *b, int64_t n) {
+TARGET_AVX512 static int64_t sum_of_differences_avx512(const uint8_t *a, const uint8_t *b,
+                                                       int64_t n) {
     __m512i sum = _mm512_setzero_si512();
     for (int64_t k = 0; k < n; k += 64) {
         __mmask64 here = n - k < 64 ? ((__mmask64)1 << (n - k)) - 1 : ~(__mmask64)0;
@@ -260,9 +278,11 @@ TARGET_AVX2 static int64_t sum_of_differences_avx2(const uint8_t *a, const uint8
 }
 #endif
 
-/* The sum of absolute differences, or some value above `limit` as soon as it is known to be above. */
+/* The sum of absolute differences, or some value above `limit` as soon as it is known to be above.
+ */
 #define ABANDON_EVERY 1024
-static inline int64_t differences_up_to(const uint8_t *a, const uint8_t *b, int64_t n, int64_t limit) {
+static inline int64_t differences_up_to(const uint8_t *a, const uint8_t *b, int64_t n,
+                                        int64_t limit) {
     int64_t sum = 0;
     int level = isa_level();
     for (int64_t k = 0; k < n && sum <= limit; k += ABANDON_EVERY) {

@@ -1,12 +1,12 @@
 /* Probes that are answered together, and answers that are kept.
  *
  * The answer to a row that asks is one bit per row of all blocks that its time lets it meet.  A
- * group is a run of probes whose answers fit into a room that stays in cache: an index fills what is
- * missing at once, which is where tiles of many probes against many rows are computed.  Then results
- * are given out probe by probe, in order, over as many calls as it takes.  A row that asks again, in
- * this group or a later one, is answered from what is kept.  Several measures that one index decides,
- * asked by rows of several streams, are the parts of a group: their answers meet, bit by bit or, where
- * one has few rows, row by row.
+ * group is a run of probes whose answers fit into a room that stays in cache: an index fills what
+ * is missing at once, which is where tiles of many probes against many rows are computed.  Then
+ * results are given out probe by probe, in order, over as many calls as it takes.  A row that asks
+ * again, in this group or a later one, is answered from what is kept.  Several measures that one
+ * index decides, asked by rows of several streams, are the parts of a group: their answers meet,
+ * bit by bit or, where one has few rows, row by row.
  */
 #ifndef WINDJOIN_PROBE_GROUPS_H
 #define WINDJOIN_PROBE_GROUPS_H
@@ -32,7 +32,8 @@ static inline int group_begin(ProbeGroup *g, const Blocks *all, const Probe *pro
         for (int k = 0; k < g->n_parts; k++) {
             MeasureMatches *p = g->part + k;
             const int64_t *row = probe->row[p->stream];
-            if (i > begin && row[i] == row[i - 1]) { /* partial results of one row follow each other */
+            if (i > begin &&
+                row[i] == row[i - 1]) { /* partial results of one row follow each other */
                 p->place[i - begin] = p->place[i - 1 - begin];
                 p->again++;
                 continue;
@@ -62,7 +63,8 @@ ALWAYS_INLINE int group_bits(const ProbeGroup *g, const Block *block, int64_t b,
     for (int k = 0; k < g->n_parts; k++) {
         const MeasureMatches *p = g->part + k;
         const MatchSet *a = p->match_sets + p->place[i - g->begin];
-        if (b < a->first_block || next_block(p, a, b) != b || b >= a->first_block + a->n_blocks) return 0;
+        if (b < a->first_block || next_block(p, a, b) != b || b >= a->first_block + a->n_blocks)
+            return 0;
         const Bits *bits = match_bits(p, a, b);
         if (k == 0) *out = *bits;
         any = k ? bits_meet(out, bits) : 1; /* what is stored is not empty */
@@ -75,9 +77,10 @@ ALWAYS_INLINE int group_bits(const ProbeGroup *g, const Block *block, int64_t b,
 
 #define NO_LIST (-2) /* it has too many rows */
 
-/* The same where the moving answer has few rows; 1: all are given out, 0: `out` is full; or NO_LIST, or
- * UNANSWERED. */
-ALWAYS_INLINE int group_emit_few(ProbeGroup *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+/* The same where the moving answer has few rows; 1: all are given out, 0: `out` is full; or
+ * NO_LIST, or UNANSWERED. */
+ALWAYS_INLINE int group_emit_few(ProbeGroup *g, const Blocks *all, const Probe *probe,
+                                 Cursor *cursor, Pairs *out) {
     const int64_t i = cursor->probe;
     MeasureMatches *p = g->part + g->moving;
     MatchSet *a = p->match_sets + p->place[i - g->begin];
@@ -91,7 +94,8 @@ ALWAYS_INLINE int group_emit_few(ProbeGroup *g, const Blocks *all, const Probe *
     return 1;
 }
 
-ALWAYS_INLINE int group_emit_with(ProbeGroup *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+ALWAYS_INLINE int group_emit_with(ProbeGroup *g, const Blocks *all, const Probe *probe,
+                                  Cursor *cursor, Pairs *out) {
     for (; cursor->probe < g->end; cursor->probe++, cursor->part = 0) {
         int64_t i = cursor->probe;
         const MeasureMatches *p = g->part;
@@ -116,23 +120,26 @@ ALWAYS_INLINE int group_emit_with(ProbeGroup *g, const Blocks *all, const Probe 
 }
 
 #ifdef WINDJOIN_X86
-TARGET_VBMI2 static int group_emit_vbmi2(ProbeGroup *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+TARGET_VBMI2 static int group_emit_vbmi2(ProbeGroup *g, const Blocks *all, const Probe *probe,
+                                         Cursor *cursor, Pairs *out) {
     return group_emit_with(g, all, probe, cursor, out);
 }
 #endif
 
-/* Give out answers from the cursor on; 0: `out` is full; or UNANSWERED.  cursor->part: blocks of part 0
- * done. */
-static inline int group_emit(ProbeGroup *g, const Blocks *all, const Probe *probe, Cursor *cursor, Pairs *out) {
+/* Give out answers from the cursor on; 0: `out` is full; or UNANSWERED.  cursor->part: blocks of
+ * part 0 done. */
+static inline int group_emit(ProbeGroup *g, const Blocks *all, const Probe *probe, Cursor *cursor,
+                             Pairs *out) {
 #ifdef WINDJOIN_X86
     if (has_vbmi2()) return group_emit_vbmi2(g, all, probe, cursor, out);
 #endif
     return group_emit_with(g, all, probe, cursor, out);
 }
 
-/* Answer the probes from the cursor on, as many as fit, and put the answers together; 0: no memory. */
-static inline int group_fill(ProbeGroup *g, const Blocks *all, const Probe *probe, int64_t begin, Fill fill,
-                             void *index) {
+/* Answer the probes from the cursor on, as many as fit, and put the answers together; 0: no memory.
+ */
+static inline int group_fill(ProbeGroup *g, const Blocks *all, const Probe *probe, int64_t begin,
+                             Fill fill, void *index) {
     if (!group_begin(g, all, probe, begin)) return 0;
     for (int k = 0; k < g->n_parts; k++) {
         MeasureMatches *p = g->part + k;
@@ -163,7 +170,8 @@ static inline int serve_groups(const Blocks *all, const Probe *probe, Cursor *cu
 }
 
 /* Add to `sure` those of the rows `maybe` of a block that pass. */
-static inline void decide(const MeasureMatches *p, const Block *block, int64_t probing, const Bits *maybe, Bits *sure) {
+static inline void decide(const MeasureMatches *p, const Block *block, int64_t probing,
+                          const Bits *maybe, Bits *sure) {
     Components asks = components(&p->measure.probing, probing);
     for (int w = 0; w < WORDS; w++)
         for (uint64_t word = maybe->word[w]; word; word &= word - 1) {

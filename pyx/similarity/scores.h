@@ -17,8 +17,12 @@ typedef struct {
     int64_t *out;
 } Scored;
 
-static inline Components left_of(const Scored *s, int64_t i) { return components(&s->m->probing, s->left[i]); }
-static inline Components right_of(const Scored *s, int64_t i) { return components(&s->m->target, s->right[i]); }
+static inline Components left_of(const Scored *s, int64_t i) {
+    return components(&s->m->probing, s->left[i]);
+}
+static inline Components right_of(const Scored *s, int64_t i) {
+    return components(&s->m->target, s->right[i]);
+}
 
 static inline void score_put(const Scored *s, int64_t i, double value) {
     if (s->counts) s->out[i] = value == value ? (int64_t)value : NO_COUNT;
@@ -36,8 +40,10 @@ static inline int all_same(const int64_t *row, int n) {
     return other == 0;
 }
 
-/* The starts of several rows, if all have n components; those of as many rows behind are fetched. */
-static inline int rows_of(const VarlenView *wide, const int64_t *row, int rows, int64_t n, int more, const void **at) {
+/* The starts of several rows, if all have n components; those of as many rows behind are fetched.
+ */
+static inline int rows_of(const VarlenView *wide, const int64_t *row, int rows, int64_t n, int more,
+                          const void **at) {
     int same = 1;
     for (int k = 0; k < rows; k++) {
         const Components c = components(wide, row[k]);
@@ -45,14 +51,16 @@ static inline int rows_of(const VarlenView *wide, const int64_t *row, int rows, 
         same &= c.n == n;
         if (more) {
             const char *later = components(wide, row[rows + k]).at;
-            for (int64_t byte = 0; byte < n * (int64_t)sizeof(float) && byte < FETCHED_BYTES; byte += 64)
+            for (int64_t byte = 0; byte < n * (int64_t)sizeof(float) && byte < FETCHED_BYTES;
+                 byte += 64)
                 FETCH(later, byte);
         }
     }
     return same;
 }
 
-/* So many results from i on; what is the same on both sides of a measure of vectors may change sides. */
+/* So many results from i on; what is the same on both sides of a measure of vectors may change
+ * sides. */
 static inline int score_lanes(const Scored *s, int64_t i, int lanes) {
     const void *a[MOST_LANES], *b[MOST_LANES];
     double value[MOST_LANES];
@@ -86,7 +94,8 @@ static inline int64_t run_of(const int64_t *row, int64_t i, int64_t n) {
 }
 
 /* Items that the row of many results has in common with another. */
-static inline int64_t common_with(const Stamps *stamps, int able, Components one, Components other) {
+static inline int64_t common_with(const Stamps *stamps, int able, Components one,
+                                  Components other) {
 #ifdef WINDJOIN_X86
     if (isa_level() == ISA_AVX512 && one.n <= MOST_COMPARED && other.n <= MOST_COMPARED)
         return few_in_common_avx512(one.at, one.n, other.at, other.n);
@@ -109,7 +118,9 @@ static void score_stamped(const Scored *s, Stamps *stamps, int turned, int64_t i
             continue;
         }
         const int64_t common = common_with(stamps, able, one, other);
-        score_put(s, i, set_value(s->m->measure, common, (turned ? other : one).n, (turned ? one : other).n));
+        score_put(
+            s, i,
+            set_value(s->m->measure, common, (turned ? other : one).n, (turned ? one : other).n));
     }
     if (able) stamps_clear(stamps, one);
 }
@@ -128,8 +139,8 @@ static void score_sets(const Scored *s) {
 }
 
 /* Scores of n pairs, `counts` of them as integers. */
-static void score_pairs(const Measure *m, int counts, const int64_t *left, const int64_t *right, int64_t n,
-                        int64_t *out) {
+static void score_pairs(const Measure *m, int counts, const int64_t *left, const int64_t *right,
+                        int64_t n, int64_t *out) {
     const Scored s = {m, left, right, n, counts, out};
     const int lanes = lanes_of(m);
     if (lanes) score_vectors(&s, lanes);

@@ -6,7 +6,8 @@
 
 #define TOGETHER 2048  /* asking rows that go over a block while it is in cache, at most */
 #define MOST_COUNTS 256 /* numbers of items that are told apart when rows are put in order */
-#define PREFIX_COUNT 4 /* common items that are asked for where only the rarest items are counted */
+/* common items that are asked for where only the rarest items are counted */
+#define PREFIX_COUNT 4
 #define PREFIX_FROM 6  /* items that a row must share for that to be worth it */
 
 /* Items to lanes; those of popular items come first, the most popular one first of all. */
@@ -80,15 +81,18 @@ static inline int64_t items_needed(const Measure *m, int64_t n) {
     return low;
 }
 
-/* Whether a set of `other` items can pass beside one of n that asks: where one lies in the other. */
+/* Whether a set of `other` items can pass beside one of n that asks: where one lies in the other.
+ */
 static inline int size_fits(const Measure *m, int64_t n, int64_t other) {
     int64_t common = n < other ? n : other;
-    return passes(m, m->turned ? set_value(m->measure, common, other, n) : set_value(m->measure, common, n, other));
+    return passes(m, m->turned ? set_value(m->measure, common, other, n)
+                               : set_value(m->measure, common, n, other));
 }
 
 #define MOST_ITEMS ((int64_t)INT32_MAX)
 
-/* The least and the greatest number of items of a set that can pass; the nearer to n, the better. */
+/* The least and the greatest number of items of a set that can pass; the nearer to n, the better.
+ */
 static inline void sizes_that_fit(const Measure *m, int64_t n, int64_t *least, int64_t *most) {
     int64_t low = 1, high = n;
     *least = 0, *most = MOST_ITEMS;
@@ -165,13 +169,15 @@ static inline int room_for_lanes(SetProbes *q) {
     return 1;
 }
 
-/* The lanes that are counted for one row, an even number; there is room for them.  A row that shares
- * `needed` of n items shares PREFIX_COUNT of any n - needed + PREFIX_COUNT of them: the rarest ones find
- * the fewest rows. */
-static inline Run row_lanes(SetProbes *q, const Lanes *lanes, const int32_t *codes, const SetProbe *a, int prefix) {
+/* The lanes that are counted for one row, an even number; there is room for them.  A row that
+ * shares `needed` of n items shares PREFIX_COUNT of any n - needed + PREFIX_COUNT of them: the
+ * rarest ones find the fewest rows. */
+static inline Run row_lanes(SetProbes *q, const Lanes *lanes, const int32_t *codes,
+                            const SetProbe *a, int prefix) {
     Run run = {.m = a->items, .k = a->needed, .at = q->used, .whole = 1};
     uint32_t *lane = q->lane + q->used;
-    for (int64_t k = 0; k < a->items; k++) lane[k] = (uint32_t)(lane_of(lanes, codes[k]) * (int64_t)sizeof(Bits));
+    for (int64_t k = 0; k < a->items; k++)
+        lane[k] = (uint32_t)(lane_of(lanes, codes[k]) * (int64_t)sizeof(Bits));
     if (prefix && a->needed >= PREFIX_FROM) {
         qsort(lane, (size_t)a->items, sizeof(uint32_t), rarer_first);
         run.m = a->items - a->needed + PREFIX_COUNT;

@@ -1,11 +1,13 @@
-/* How many items each of many sets has in common with one: that one's items are stamped in an array. */
+/* How many items each of many sets has in common with one: that one's items are stamped in an
+ * array. */
 #ifndef WINDJOIN_STAMPS_H
 #define WINDJOIN_STAMPS_H
 #include "measures.h"
 
 #define MOST_STAMPS (1 << 18) /* codes: an array that stays in a near cache */
-#define FEWEST_STAMPED 4      /* sets in a row that one is compared with; for fewer it takes too long */
-#define MOST_COMPARED 32      /* items of a set whose items are compared one by one */
+/* sets in a row that one is compared with; for fewer it takes too long */
+#define FEWEST_STAMPED 4
+#define MOST_COMPARED 32 /* items of a set whose items are compared one by one */
 
 typedef struct {
     uint8_t *stamp; /* by code; all zero between two sets; NULL: there is none yet */
@@ -35,11 +37,12 @@ static inline void stamps_clear(Stamps *all, Components set) {
 
 #ifdef WINDJOIN_X86
 /* Items of two sets in common, by comparing each of the few with all of the others at once. */
-TARGET_AVX512 static inline int64_t few_in_common_avx512(const int32_t *few, int64_t n_few, const int32_t *code,
-                                                         int64_t n) {
+TARGET_AVX512 static inline int64_t few_in_common_avx512(const int32_t *few, int64_t n_few,
+                                                         const int32_t *code, int64_t n) {
     int64_t common = 0;
     for (int64_t first = 0; first < n; first += 16) {
-        const __mmask16 here = n - first < 16 ? (__mmask16)((1u << (n - first)) - 1) : (__mmask16)0xffff;
+        const __mmask16 here =
+            n - first < 16 ? (__mmask16)((1u << (n - first)) - 1) : (__mmask16)0xffff;
         const __m512i codes = _mm512_maskz_loadu_epi32(here, code + first);
         __mmask16 found = 0;
         for (int64_t i = 0; i < n_few; i++)

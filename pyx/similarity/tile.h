@@ -1,4 +1,5 @@
-/* Tiles of a pack of asking vectors against 32 stored ones, in floats, for every instruction set. */
+/* Tiles of a pack of asking vectors against 32 stored ones, in floats, for every instruction set.
+ */
 #ifndef WINDJOIN_TILE_H
 #define WINDJOIN_TILE_H
 #include "quantized.h"
@@ -97,9 +98,9 @@ static inline int64_t pack_size(void) {
 }
 
 /* 32 rows, in as many tiles as the registers need. */
-static inline void run_tile(int measure, int64_t width, const float *pack, const float *rows, const float *p_sure,
-                            const float *p_maybe, const float *r_sure, const float *r_maybe,
-                            uint32_t *sure, uint32_t *maybe) {
+static inline void run_tile(int measure, int64_t width, const float *pack, const float *rows,
+                            const float *p_sure, const float *p_maybe, const float *r_sure,
+                            const float *r_maybe, uint32_t *sure, uint32_t *maybe) {
     uint32_t s[MOST_PACK], m[MOST_PACK];
 #ifdef WINDJOIN_X86
     if (isa_level() == ISA_AVX512) {
@@ -108,8 +109,8 @@ static inline void run_tile(int measure, int64_t width, const float *pack, const
     }
     if (isa_level() == ISA_AVX2) {
         for (int half = 0; half < 2; half++) {
-            tile_avx2(measure, width, pack, rows + half * 16, p_sure, p_maybe,
-                      r_sure + half * 16, r_maybe + half * 16, s, m);
+            tile_avx2(measure, width, pack, rows + half * 16, p_sure, p_maybe, r_sure + half * 16,
+                      r_maybe + half * 16, s, m);
             for (int p = 0; p < 6; p++) {
                 sure[p] = half ? sure[p] | s[p] << 16 : s[p];
                 maybe[p] = half ? maybe[p] | m[p] << 16 : m[p];

@@ -7,7 +7,8 @@
  * length, are "odd": they are always decided exactly.
  *
  * Where the processor multiplies bytes, distances and products are looked at in bytes first (see
- * quantized.h), at a quarter of the cost; floats follow for the tiles in which that leaves much open.
+ * quantized.h), at a quarter of the cost; floats follow for the tiles in which that leaves much
+ * open.
  */
 #ifndef WINDJOIN_TILES_H
 #define WINDJOIN_TILES_H
@@ -53,7 +54,8 @@ static inline uint8_t *part_bytes(const Tiles *t, const TileContent *content, in
 
 /* Whether vectors of a measure are held as bytes too. */
 static inline int holds_bytes(int measure, int64_t width) {
-    return has_quantized() && width <= WIDEST && (measure == L2 || measure == DOT || measure == COSINE);
+    return has_quantized() && width <= WIDEST &&
+           (measure == L2 || measure == DOT || measure == COSINE);
 }
 
 static inline double component(const Tiles *t, const void *at, int64_t k) {
@@ -61,21 +63,24 @@ static inline double component(const Tiles *t, const void *at, int64_t k) {
 }
 
 /* The size of a vector from a centre: its square, L1 or greatest component; NaN if one is. */
-#define SIZE_FROM(type)                                                                              \
-    static inline double size_from_##type(int measure, const type *at, const double *centre, int64_t n) { \
-        double sum[4] = {0, 0, 0, 0}; /* so that additions need not wait for each other */           \
-        for (int64_t k = 0; k < n; k++) {                                                            \
-            double x = at[k] - centre[k];                                                            \
-            if (measure == L1) sum[k & 3] += fabs(x);                                                \
-            else if (measure == LINF) sum[0] = fabs(x) > sum[0] || isnan(x) ? fabs(x) : isnan(sum[0]) ? NAN : sum[0]; \
-            else sum[k & 3] += x * x;                                                                \
-        }                                                                                            \
-        return (sum[0] + sum[1]) + (sum[2] + sum[3]);                                                \
+#define SIZE_FROM(type)                                                                            \
+    static inline double size_from_##type(int measure, const type *at, const double *centre,       \
+                                          int64_t n) {                                             \
+        double sum[4] = {0, 0, 0, 0}; /* so that additions need not wait for each other */         \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            double x = at[k] - centre[k];                                                          \
+            if (measure == L1) sum[k & 3] += fabs(x);                                              \
+            else if (measure == LINF)                                                              \
+                sum[0] = fabs(x) > sum[0] || isnan(x) ? fabs(x) : isnan(sum[0]) ? NAN : sum[0];    \
+            else sum[k & 3] += x * x;                                                              \
+        }                                                                                          \
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);                                              \
     }
 SIZE_FROM(float)
 SIZE_FROM(double)
 
-/* The vector of a row as the tiles hold it; its size, -1 if it is odd.  Products have no centre: it is 0. */
+/* The vector of a row as the tiles hold it; its size, -1 if it is odd.  Products have no centre: it
+ * is 0. */
 static inline double tile_vector(const Tiles *t, Components row, float *out) {
     double size = 0, scale = 1;
     if (row.n == t->width)
@@ -88,9 +93,11 @@ static inline double tile_vector(const Tiles *t, Components row, float *out) {
     }
     if (odd) memset(out, 0, (size_t)t->width * sizeof(float));
     else if (t->doubles)
-        for (int64_t k = 0; k < t->width; k++) out[k] = (float)((((const double *)row.at)[k] - t->centre[k]) * scale);
+        for (int64_t k = 0; k < t->width; k++)
+            out[k] = (float)((((const double *)row.at)[k] - t->centre[k]) * scale);
     else
-        for (int64_t k = 0; k < t->width; k++) out[k] = (float)((((const float *)row.at)[k] - t->centre[k]) * scale);
+        for (int64_t k = 0; k < t->width; k++)
+            out[k] = (float)((((const float *)row.at)[k] - t->centre[k]) * scale);
     return odd ? -1 : size;
 }
 
@@ -106,7 +113,8 @@ static inline void row_limits(const Tiles *t, double size, float *sure, float *m
     }
 }
 
-static inline void probe_limits(const Tiles *t, const Measure *m, double size, float *sure, float *maybe) {
+static inline void probe_limits(const Tiles *t, const Measure *m, double size, float *sure,
+                                float *maybe) {
     double e = t->error, limit = m->threshold, band, middle;
     if (t->measure == L2) {
         limit = limit < 0 ? INFINITY : limit * limit;
@@ -135,15 +143,18 @@ typedef struct {
 } Pack;
 
 /* Rows of one block that are near to each of a pack, for sure and maybe. */
-static inline void tile_rows(Tiles *t, const Measure *m, int64_t b, const Pack *pack, const Bits *fits,
-                             Bits *sure, Bits *maybe) {
+static inline void tile_rows(Tiles *t, const Measure *m, int64_t b, const Pack *pack,
+                             const Bits *fits, Bits *sure, Bits *maybe) {
     const Block *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
     if (t->quads) {
         if (t->quantized.scale != content->quantized.scale)
-            quantized_pack(&t->quantized, t->rows, t->width, content->quantized.scale, quantized_size(pack->n), pack->n);
+            quantized_pack(&t->quantized, t->rows, t->width, content->quantized.scale,
+                           quantized_size(pack->n), pack->n);
         for (int64_t p = 0; p < t->quantized.n; p++) {
-            if (p < pack->n) quantized_limits(&t->quantized, &content->quantized, t->measure == L2, m->threshold, p);
+            if (p < pack->n)
+                quantized_limits(&t->quantized, &content->quantized, t->measure == L2, m->threshold,
+                                 p);
             if (p >= pack->n || pack->size[p] < 0) t->quantized.sure[p] = INT32_MAX;
             if (p >= pack->n) t->quantized.maybe[p] = INT32_MAX;
             else if (pack->size[p] < 0) t->quantized.maybe[p] = INT32_MIN;
@@ -153,11 +164,14 @@ static inline void tile_rows(Tiles *t, const Measure *m, int64_t b, const Pack *
         uint32_t s[MOST_PACK], m_[MOST_PACK], here = (uint32_t)(fits->word[r >> 6] >> (r & 32));
         if (!here) continue;
         uint32_t loose = (uint32_t)(content->quantized.loose.word[r >> 6] >> (r & 32));
-        if (t->quads && quantized_tile(t->quads, &t->quantized, part_bytes(t, content, r), content->quantized.own + r, loose,
-                                    here, r >> 5, sure, maybe) * OPEN_SHARE <= 32 * pack->n)
+        if (t->quads &&
+            quantized_tile(t->quads, &t->quantized, part_bytes(t, content, r),
+                           content->quantized.own + r, loose, here, r >> 5, sure, maybe) *
+                    OPEN_SHARE <=
+                32 * pack->n)
             continue;
-        run_tile(t->measure, t->width, t->pack, part_values(t, content, r), pack->sure, pack->maybe, content->sure + r,
-                 content->maybe + r, s, m_);
+        run_tile(t->measure, t->width, t->pack, part_values(t, content, r), pack->sure, pack->maybe,
+                 content->sure + r, content->maybe + r, s, m_);
         for (int64_t p = 0; p < pack->n; p++) {
             const uint64_t others = ~((uint64_t)UINT32_MAX << (r & 32));
             sure[p].word[r >> 6] = (sure[p].word[r >> 6] & others) | (uint64_t)s[p] << (r & 32);
@@ -168,8 +182,8 @@ static inline void tile_rows(Tiles *t, const Measure *m, int64_t b, const Pack *
 
 /* What is known of the rows of a block that one asking row may meet: `found` and `unclear`; whether
  * there is any of them. */
-ALWAYS_INLINE int sort_out(const Bits *sure, const Bits *maybe, const Bits *own, int far, Bits *found,
-                           Bits *unclear) {
+ALWAYS_INLINE int sort_out(const Bits *sure, const Bits *maybe, const Bits *own, int far,
+                           Bits *found, Bits *unclear) {
     uint64_t any = 0;
     for (int w = 0; w < WORDS; w++) {
         uint64_t surely = far ? ~maybe->word[w] : sure->word[w];
@@ -182,14 +196,15 @@ ALWAYS_INLINE int sort_out(const Bits *sure, const Bits *maybe, const Bits *own,
 }
 
 #ifdef WINDJOIN_X86
-TARGET_AVX512 static int sort_out_avx512(const Bits *sure, const Bits *maybe, const Bits *own, int far,
-                                         Bits *found, Bits *unclear) {
-    return far ? sort_out(sure, maybe, own, 1, found, unclear) : sort_out(sure, maybe, own, 0, found, unclear);
+TARGET_AVX512 static int sort_out_avx512(const Bits *sure, const Bits *maybe, const Bits *own,
+                                         int far, Bits *found, Bits *unclear) {
+    return far ? sort_out(sure, maybe, own, 1, found, unclear)
+               : sort_out(sure, maybe, own, 0, found, unclear);
 }
 #endif
 
-static inline int sorted_out(const Bits *sure, const Bits *maybe, const Bits *own, int far, Bits *found,
-                             Bits *unclear) {
+static inline int sorted_out(const Bits *sure, const Bits *maybe, const Bits *own, int far,
+                             Bits *found, Bits *unclear) {
 #ifdef WINDJOIN_X86
     if (isa_level() == ISA_AVX512) return sort_out_avx512(sure, maybe, own, far, found, unclear);
 #endif
@@ -197,7 +212,8 @@ static inline int sorted_out(const Bits *sure, const Bits *maybe, const Bits *ow
 }
 
 /* Drop rows whose times lie outside; whether any is left. */
-static inline int keep_times(const Block *block, int64_t lo, int64_t hi, Bits *found, Bits *unclear) {
+static inline int keep_times(const Block *block, int64_t lo, int64_t hi, Bits *found,
+                             Bits *unclear) {
     uint64_t any = 0;
     for (int w = 0; w < WORDS; w++) {
         if (!(found->word[w] | unclear->word[w])) continue;
@@ -210,8 +226,9 @@ static inline int keep_times(const Block *block, int64_t lo, int64_t hi, Bits *f
 }
 
 /* What is known of the rows of block b that row p of a pack may meet; whether there is any. */
-static inline int tile_known(const Tiles *t, const MeasureMatches *part, int64_t b, const MatchSet *a, int far, int other,
-                             const Bits *sure, const Bits *maybe, const Bits *fits, Bits *found, Bits *unclear) {
+static inline int tile_known(const Tiles *t, const MeasureMatches *part, int64_t b,
+                             const MatchSet *a, int far, int other, const Bits *sure,
+                             const Bits *maybe, const Bits *fits, Bits *found, Bits *unclear) {
     const Block *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
     const Bits none = {{0}};
@@ -219,7 +236,8 @@ static inline int tile_known(const Tiles *t, const MeasureMatches *part, int64_t
     if (other) { /* of another length: it can meet odd rows only */
         if (!sorted_out(&none, &content->odd, fits, 0, found, unclear)) return 0;
     } else if (!sorted_out(sure, maybe, fits, far, found, unclear)) return 0;
-    if (!block_within(block, a->lo, a->hi) && !keep_times(block, a->lo, a->hi, found, unclear)) return 0;
+    if (!block_within(block, a->lo, a->hi) && !keep_times(block, a->lo, a->hi, found, unclear))
+        return 0;
     if (!other && has_estimate(&part->measure)) return 1;
     decide(part, block, a->row, unclear, found);
     memset(unclear, 0, sizeof(Bits));
@@ -227,7 +245,8 @@ static inline int tile_known(const Tiles *t, const MeasureMatches *part, int64_t
 }
 
 /* The answers of a pack, from number `from` on, for one block. */
-static inline void tile_block(Tiles *t, MeasureMatches *part, int64_t b, int64_t from, const Pack *pack) {
+static inline void tile_block(Tiles *t, MeasureMatches *part, int64_t b, int64_t from,
+                              const Pack *pack) {
     const Block *block = t->blocks.block[b];
     const int product = t->measure == DOT || t->measure == COSINE;
     const int above = part->measure.operation == ABOVE || part->measure.operation == FROM;
@@ -242,14 +261,17 @@ static inline void tile_block(Tiles *t, MeasureMatches *part, int64_t b, int64_t
     tile_rows(t, &part->measure, b, pack, &fits, sure, maybe);
     for (int64_t p = 0; p < pack->n; p++) {
         const MatchSet *a = part->match_sets + from + p;
-        if (!tile_known(t, part, b, a, far, pack->size[p] == -2, sure + p, maybe + p, &fits, found + p, &unclear)) continue;
+        if (!tile_known(t, part, b, a, far, pack->size[p] == -2, sure + p, maybe + p, &fits,
+                        found + p, &unclear))
+            continue;
         some |= 1u << p;
         undecided_add(&open, (int)p, components(&part->measure.probing, a->row).at, &unclear);
     }
     undecided_settle(&open);
     for (; some; some &= some - 1) {
         const int p = __builtin_ctz(some);
-        if (bits_meet(found + p, found + p)) *match_set_store(part, part->match_sets + from + p, b) = found[p];
+        if (bits_meet(found + p, found + p))
+            *match_set_store(part, part->match_sets + from + p, b) = found[p];
     }
 }
 
@@ -273,7 +295,8 @@ static inline void gather_pack(Tiles *t, const MeasureMatches *part, int64_t fro
         if (a->lo < pack->lo) pack->lo = a->lo;
         if (a->hi > pack->hi) pack->hi = a->hi;
         if (a->first_block < pack->first_block) pack->first_block = a->first_block;
-        if (a->first_block + a->n_blocks > pack->stop_block) pack->stop_block = a->first_block + a->n_blocks;
+        if (a->first_block + a->n_blocks > pack->stop_block)
+            pack->stop_block = a->first_block + a->n_blocks;
     }
 }
 
@@ -282,7 +305,8 @@ static int tiles_fill(void *index, MeasureMatches *part) {
     Pack pack;
     for (int64_t from = part->filled; from < part->n_match_sets; from += pack.n) {
         gather_pack(t, part, from, &pack);
-        for (int64_t b = pack.first_block; b < pack.stop_block; b++) tile_block(t, part, b, from, &pack);
+        for (int64_t b = pack.first_block; b < pack.stop_block; b++)
+            tile_block(t, part, b, from, &pack);
     }
     return 1;
 }
@@ -306,7 +330,8 @@ static inline void tiles_insert(Tiles *t, Components row, int64_t time, int64_t 
     if (t->quads) {
         if (size >= 0) range_note(&t->reach, t->rows, t->width);
         if (at == 0) content->quantized.scale = range_scale(&t->reach, t->width);
-        quantized_insert(&content->quantized, t->measure == L2, t->rows, t->width, part_bytes(t, content, at), at);
+        quantized_insert(&content->quantized, t->measure == L2, t->rows, t->width,
+                         part_bytes(t, content, at), at);
         content->quantized.loose.word[at >> 6] |= content->odd.word[at >> 6];
     }
     block_add(block, time, number);

@@ -1,4 +1,5 @@
-/* Pairs of vectors that bounds leave open: those of all rows that ask about a block, decided together. */
+/* Pairs of vectors that bounds leave open: those of all rows that ask about a block, decided
+ * together. */
 #ifndef WINDJOIN_UNDECIDED_H
 #define WINDJOIN_UNDECIDED_H
 #include "probe_groups.h"
