@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 
 CERTAIN = 1.96  # standard deviations: 95 %
 WIDER = 1.45  # as measured: of skewed rows few are drawn, and what is not drawn is in no variance
+SKEWED = 3.0  # errors above the estimate, on a logarithmic scale, at most
 FEW = 8  # rows joined fully, below which a stretch is told together with the next
 KEPT = 0.8  # weight of what earlier stretches say of the slope
 
@@ -171,6 +172,18 @@ class Missed:
         loose = self.doubt / (self.variance * self.variance) if self.variance else 0.0
         return WIDER * (CERTAIN + 2.37 * loose + 2.8 * loose * loose) * math.sqrt(self.variance)
 
+    @property
+    def most(self) -> float:
+        """How many there may be, in 95 % of all cases.
+
+        Where few of the rows with much to miss were drawn, the estimate is low and its error too:
+        so the truth is further above than below, as far as it is on a logarithmic scale.
+        """
+        if self.count <= 0:
+            return self.count + self.error
+        skewed = self.count * math.exp(min(self.error / self.count, SKEWED))
+        return max(self.count + self.error, skewed)
+
 
 @dataclass(slots=True)
 class Recall:
@@ -221,7 +234,7 @@ def interval(found: float, missed: Missed) -> tuple[float, float, float]:
     """
     if found + missed.count <= 0:
         return 1.0, 0.0 if missed.variance or missed.unknown else 1.0, 1.0
-    most = missed.count + missed.error
+    most = missed.most
     least = max(missed.count - missed.error, 0.0)
     low = 0.0 if missed.unknown else found / (found + most)
     return found / (found + missed.count), low, found / max(found + least, 1e-300)
