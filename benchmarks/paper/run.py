@@ -34,8 +34,8 @@ def draw(name: str, runs: Sequence[dict[str, Any]], folder: Path) -> None:
         by_x = list(zip(*values, strict=True))
         means = [sum(each) / len(each) for each in by_x]
         bars = [
-            [mean - min(each) for mean, each in zip(means, by_x, strict=True)],
-            [max(each) - mean for mean, each in zip(means, by_x, strict=True)],
+            [max(mean - min(each), 0.0) for mean, each in zip(means, by_x, strict=True)],
+            [max(max(each) - mean, 0.0) for mean, each in zip(means, by_x, strict=True)],
         ]
         axes.errorbar(x, means, yerr=bars, marker=".", capsize=2, label=key)
     axes.set_title(name)

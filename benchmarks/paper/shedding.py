@@ -115,6 +115,16 @@ def adaptations_by_skew(seed: int) -> dict[str, Figure]:
     return {"shedding-8": figure("kappa", "results/s", series)}
 
 
+def equality(seed: int) -> dict[str, Figure]:
+    """As figure 7, for equality over 5000 values: results by skew."""
+    series: dict[str, list[list[float]]] = {}
+    for skew in (0.6, 0.8, 1.0):
+        setting = Setting(skew, phases=STEADY, equality=True)
+        for name, way in WAYS.items():
+            series.setdefault(name, []).append([skew, play(seed, setting, **way).rate(20, 45)])
+    return {"shedding-7-equality": figure("kappa", "results/s", series)}
+
+
 def window_sizes(seed: int) -> dict[str, Figure]:
     """Figure 9, without an index: by the length of basic windows; 40: none, the newest part."""
     series: dict[str, list[list[float]]] = {}
@@ -130,6 +140,7 @@ def window_sizes(seed: int) -> dict[str, Figure]:
 
 MAKERS: tuple[Callable[[int], dict[str, Figure]], ...] = (
     match_probability, rate_adaptation, by_skew, directions, adaptations_by_skew, window_sizes,
+    equality,
 )  # fmt: skip
 
 
@@ -156,7 +167,9 @@ def at(runs: Any, name: str, key: str, x: float) -> Values:
 
 def judge(runs: Any) -> list[Verdict]:
     """All claims, on figures of every seed."""
-    return [*_rates(runs), *_by_skew(runs), *_ways(runs), *_lengths(runs)]
+    return [
+        *_rates(runs), *_by_skew(runs), *_ways(runs), *_equality(runs), *_lengths(runs),
+    ]  # fmt: skip
 
 
 def _rates(runs: Any) -> list[Verdict]:
@@ -257,6 +270,23 @@ def _ways(runs: Any) -> list[Verdict]:
     return found
 
 
+def _equality(runs: Any) -> list[Verdict]:
+    found = []
+    name = "shedding-7-equality"
+    for better, worse in (("rate and time", "rate"), ("rate, time and direction", "rate and time"),
+                          ("rate, time and direction", "random drop")):  # fmt: skip
+        gains = {
+            skew: gain(at(runs, name, better, skew), at(runs, name, worse, skew))
+            for skew in (0.6, 0.8, 1.0)
+        }
+        found.append(Verdict(
+            "shedding-7", f"equality over 5000 values: {better} gives more than {worse}",
+            verdict(list(gains.values())),
+            "; ".join(f"kappa {k}: {said([100 * g for g in v], 0)} %" for k, v in gains.items()),
+        ))  # fmt: skip
+    return found
+
+
 def _lengths(runs: Any) -> list[Verdict]:
     found = []
     for key in ("kappa 0.6", "kappa 0.8"):
@@ -279,11 +309,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--only", help="makers by name; the others' figures stay as they are")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", wj.SheddingWarning)
     runs: list[dict[str, Any]] = [{} for _ in range(options.seeds)]
-    for make in MAKERS:
+    if options.only:
+        runs = json.loads((options.out / "shedding.json").read_text("utf-8"))
+    only = options.only.split(",") if options.only else [make.__name__ for make in MAKERS]
+    for make in [make for make in MAKERS if make.__name__ in only]:
         start = time.process_time()
         for seed, figures in enumerate(runs, 1):
             figures.update(make(seed))
@@ -291,7 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (options.out / "shedding.json").write_text(json.dumps(runs) + "\n", "utf-8")
     for name in runs[0]:
         draw(name, [figures[name] for figures in runs], options.out)
-    text = f"{options.seeds} seeds; ± is half of the spread over them.\n\n{table(judge(runs))}"
+    text = f"{len(runs)} seeds; ± is half of the spread over them.\n\n{table(judge(runs))}"
     (options.out / "shedding.md").write_text(text, "utf-8")
     print(text)
     return 0

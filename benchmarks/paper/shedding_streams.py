@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
 ITEMS = 100
+VALUES = 5000  # of the equality join
 HALF = 50  # items in one integer: a set is two of them
 SIZE, SPREAD = 5.0, 1.0  # of sets
 CAPACITY = 2_000_000.0  # comparisons a second of the published machine: r is 0.2 at 500 rows/s
@@ -26,6 +27,7 @@ class Setting(NamedTuple):
     shifted: bool = True
     threshold: int = 3
     phases: Sequence[tuple[int, int]] = BURST
+    equality: bool = False  # of one value, instead of sets
 
 
 def sets(random: np.random.Generator, time: I64, skew: float, cycle: float, shift: float) -> Any:
@@ -47,6 +49,16 @@ def sets(random: np.random.Generator, time: I64, skew: float, cycle: float, shif
     return {"low": low, "high": high}
 
 
+def single(
+    random: np.random.Generator, time: I64, skew: float, cycle: float, shift: float
+) -> dict[str, I64]:
+    """A column of values; the most popular one is another with time."""
+    share = np.arange(1, VALUES + 1) ** -skew
+    ranks = np.searchsorted(np.cumsum(share / share.sum()), random.random(len(time)))
+    offset = (VALUES * (((time / 1000 - shift) % cycle) / cycle)).astype(np.int64)
+    return {"x": (ranks + offset) % VALUES}
+
+
 def streams(seed: int, setting: Setting) -> dict[str, dict[str, I64]]:
     """Rows of both streams."""
     random = np.random.default_rng(seed)
@@ -59,7 +71,8 @@ def streams(seed: int, setting: Setting) -> dict[str, dict[str, I64]]:
             parts.append(np.sort(times))
             begin += seconds
         time = np.concatenate(parts)
-        made[name] = {"t": time, **sets(random, time, setting.skew, cycle, shift)}
+        columns = single if setting.equality else sets
+        made[name] = {"t": time, **columns(random, time, setting.skew, cycle, shift)}
     return made
 
 
@@ -91,11 +104,18 @@ def alike4(low: int, high: int, other_low: int, other_high: int) -> bool:
     return (x + (x >> 32)) & 127 >= 4
 
 
+def same(value: int, other: int) -> bool:
+    """Whether two values are the same; no index knows that this is an equality."""
+    return value == other
+
+
 def query(setting: Setting) -> wj.Query:
-    """Overlap of sets without an index: every row of the window is compared with."""
+    """A join without an index: every row of the window is compared with."""
     a, b = (
         wj.stream(name, time="t", window=f"{setting.window}s", unit="ms") for name in ("a", "b")
     )
+    if setting.equality:
+        return wj.join(a, b, on=wj.udf(same, a["x"], b["x"]))
     alike = alike3 if setting.threshold == 3 else alike4
     return wj.join(a, b, on=wj.udf(alike, a["low"], a["high"], b["low"], b["high"]))
 
