@@ -4,14 +4,16 @@
 
 Three joins of `windjoin.host_trials` as sessions on four hosts: with segments of fixed lengths, and
 with no length asked for.  What counts is the second half of the rows, by the clock and by processor
-time of the host that worked most, as four hosts have not four processors everywhere; the length
-over time of the run that looks for it is kept with the results.
+time of the host that worked most, as four hosts have not four processors everywhere.  The run that
+looks for its length goes on looking in that half: so it is also told what the fixed length does
+that is nearest to the one it had for most of that time.  Its lengths over time are kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -71,6 +73,18 @@ def run(trial: HostTrial, tables: dict[str, pa.Table], segment: int | None) -> d
         }
 
 
+def settled(own: dict[str, Any], fixed: list[dict[str, Any]]) -> dict[str, Any]:
+    """The length that a run had most of its second half, and what the nearest fixed one does."""
+    lengths = [length for _, length in own["lengths"]]
+    late = lengths[len(lengths) // 2 :]
+    most = max(set(late), key=late.count)
+    near = min(fixed, key=lambda one: abs(math.log(one["segment"] / most)))
+    told: dict[str, Any] = {"settled": most, "nearest_fixed": near["segment"]}
+    for key in ("rows_per_second", "rows_per_processor_second"):
+        told[f"settled_of_best_{key}"] = round(near[key] / max(one[key] for one in fixed), 3)
+    return told
+
+
 def spent(session: Any) -> Any:
     """Processor seconds of each host so far."""
     return np.array([host["cpu_seconds"] for host in session.metrics["hosts"]])
@@ -96,6 +110,7 @@ def main() -> None:
         row["fixed"] = [{key: one[key] for key in one if key != "lengths"} for one in fixed]
         for key in ("rows_per_second", "rows_per_processor_second"):
             row[f"of_best_{key}"] = round(own[key] / max(one[key] for one in fixed), 3)
+        row |= settled(own, fixed)
         found.append(row)
         print(json.dumps({key: value for key, value in row.items() if key != "own"}))
         print([length for _, length in own["lengths"]][:: max(len(own["lengths"]) // 12, 1)])

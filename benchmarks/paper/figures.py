@@ -15,7 +15,7 @@ from windjoin.diffusion.scenario import Change, Costs, HostSpec, Scenario, Strea
 from windjoin.diffusion.simulator import Outcome, simulate
 
 Figure = dict[str, Any]
-EVENTS = 30_000
+EVENTS = 200_000
 SECONDS, WARM_UP = 120.0, 60.0
 
 
@@ -32,6 +32,7 @@ def figure(x: str, y: str, series: dict[str, list[list[float]]]) -> Figure:
 
 PROFILED = (1.0, 5.0)  # segment lengths of ATR, of which the best counts
 SHORT = 2.0  # of CTR, whose overhead does not depend on it
+ROWWISE = 0.1  # of chance, which deals rows out one by one
 QUEUE = 20.0  # seconds of work that hosts let wait before they shed
 
 
@@ -91,7 +92,8 @@ def diffusion_7_10(seed: int) -> dict[str, Figure]:
             sample_s=60.0,
         )  # fmt: skip
         atr, length = profiled(base, (5.0, 15.0))
-        runs = {name: simulate(base, name) for name in ("single", "random", "ctr")} | {"atr": atr}
+        runs = {name: simulate(base, name) for name in ("single", "ctr")} | {"atr": atr}
+        runs["random"] = simulate(replace(base, segment_s=ROWWISE), "random")
         found[f"diffusion-{number}"] = figure(
             "s", "results so far", {name: so_far(run) for name, run in runs.items()}
         )
@@ -129,7 +131,7 @@ def diffusion_11_12(seed: int) -> dict[str, Figure]:
     for hosts in (1, 10, 20, 30):
         base = published(seed, count=4, hosts=hosts, hot_key=0.1)
         for name in names:
-            length = 5.0 if name == "atr-fixed" else SHORT
+            length = {"atr-fixed": 5.0, "random": ROWWISE}.get(name, SHORT)
             run = profiled(base)[0] if name == "atr" else simulate(
                 replace(base, segment_s=length), name
             )  # fmt: skip
