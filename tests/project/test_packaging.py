@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -66,3 +67,14 @@ def test_a_source_distribution_takes_every_folder() -> None:
 def test_a_release_is_not_built_for_one_processor_only() -> None:
     assert "march" not in (ROOT / "setup.py").read_text()
     assert "mtune" not in (ROOT / "setup.py").read_text()
+
+
+def test_what_the_sanitizers_run_is_there() -> None:
+    script = (ROOT / ".ci" / "sanitize").read_text()
+    chosen = [line for line in script.splitlines() if line.lstrip().startswith("chosen+=(")]
+    first = re.search(r"^ +(chosen=\(tests.*\))$", script, re.MULTILINE)
+    assert first
+    assert chosen
+    expand = "\n".join([first[1], *chosen, "printf '%s\\n' \"${chosen[@]}\""])
+    shell = subprocess.run(["bash", "-c", expand], capture_output=True, text=True, check=True)
+    assert [path for path in shell.stdout.split() if not (ROOT / path).exists()] == []
