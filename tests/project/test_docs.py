@@ -32,6 +32,24 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(linked), f"{page.name} links to {target}#{anchor}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_prose_wraps(page: Path) -> None:
+    """Tables, code and what cannot be broken may be wider."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    wide = [
+        line for line in prose.splitlines()
+        if len(line) > 100 and not line.startswith("|")
+        and len(re.sub(r"!?\[.*?\]\(.*?\)|`.*?`", "x", line).split()) > 1
+    ]  # fmt: skip
+    assert not wide, f"{page.name}: wrap at 100 columns: {wide[0]!r}"
+
+
+def test_the_glossary_is_short() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    words = re.findall(r"^\| (.+?) \|", text.partition("## Words")[2].partition("\n## ")[0], re.M)
+    assert 10 < len(words[2:]) <= 30
+
+
 def anchors(page: Path) -> set[str]:
     """What headings of a page can be linked as."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)

@@ -121,6 +121,11 @@ def test_every_folder_with_code_is_packaged() -> None:
     assert set(SETUP["packages"]) == set(SETUP["package-dir"])
 
 
+def test_every_test_lies_in_a_folder() -> None:
+    assert not [path.name for path in (ROOT / "tests").glob("test_*.py")]
+    assert all((path.parent / "__init__.py").exists() for path in ROOT.glob("tests/*/test_*.py"))
+
+
 # what a package of compiled modules builds on, as `windjoin.pyx` draws it
 BELOW = {
     "base": set(),
