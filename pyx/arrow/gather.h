@@ -264,34 +264,35 @@ static inline int64_t gather_valid(const Wish *wish, int64_t n, uint8_t *out) {
     return nulls;
 }
 
-static inline void gather_offsets(const Wish *wish, int64_t n, char *out) {
+/* Offsets and items of a VARIABLE column, some rows at a time: where these lie is found out first, and
+ * asked for. */
+static inline void gather_variable(const Wish *wish, int64_t n, char *offsets, char *out) {
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
-    int64_t at = 0;
-    for (int64_t i = 0; i <= n; i++) {
-        if (layout->offset_bytes == 4) ((int32_t *)out)[i] = (int32_t)at;
-        else ((int64_t *)out)[i] = at;
-        if (i == n) break;
-        if (lacks(wish, i)) continue;
-        const int64_t *offset = offsets_of(page_of(from, wish->row[i]), layout);
-        int64_t place = place_of(from, wish->row[i]);
-        at += offset[place + 1] - offset[place];
+    const char *values[SPOTS];
+    int64_t bytes[SPOTS], at = 0;
+    for (int64_t first = 0; first < n; first += SPOTS) {
+        int64_t some = n - first < SPOTS ? n - first : SPOTS;
+        for (int64_t i = 0; i < some; i++) {
+            if (layout->offset_bytes == 4) ((int32_t *)offsets)[first + i] = (int32_t)at;
+            else ((int64_t *)offsets)[first + i] = at;
+            bytes[i] = 0;
+            if (lacks(wish, first + i)) continue;
+            const Page *page = page_of(from, wish->row[first + i]);
+            const int64_t *offset = offsets_of(page, layout) + place_of(from, wish->row[first + i]);
+            values[i] = page->part[wish->number].bytes + offset[0] * layout->width;
+            __builtin_prefetch(values[i]);
+            bytes[i] = (offset[1] - offset[0]) * layout->width;
+            at += offset[1] - offset[0];
+        }
+        for (int64_t i = 0; i < some; i++) {
+            if (bytes[i] > SMALL_VALUE) memcpy(out, values[i], (size_t)bytes[i]);
+            else if (bytes[i]) memcpy(out, values[i], SMALL_VALUE);
+            out += bytes[i];
+        }
     }
-}
-
-static inline void gather_variable(const Wish *wish, int64_t n, char *out) {
-    const Payload *from = wish->from;
-    const Layout *layout = layout_of(wish);
-    for (int64_t i = 0; i < n; i++) {
-        if (lacks(wish, i)) continue;
-        const Page *page = page_of(from, wish->row[i]);
-        const int64_t *offset = offsets_of(page, layout) + place_of(from, wish->row[i]);
-        const char *values = page->part[wish->number].bytes + offset[0] * layout->width;
-        int64_t bytes = (offset[1] - offset[0]) * layout->width;
-        if (bytes > SMALL_VALUE) memcpy(out, values, (size_t)bytes);
-        else if (bytes) memcpy(out, values, SMALL_VALUE);
-        out += bytes;
-    }
+    if (layout->offset_bytes == 4) ((int32_t *)offsets)[n] = (int32_t)at;
+    else ((int64_t *)offsets)[n] = at;
 }
 
 /* Bits of items; how many items are null. */
@@ -365,14 +366,11 @@ static inline void gather_column(Wish *wish, int64_t n, ArrowArray *array, Room 
         array->null_count = gather_valid(wish, n, valid);
         array->buffers[0] = valid;
     }
-    if (variable) {
-        char *offsets = room_take(room, (n + 1) * layout->offset_bytes);
-        gather_offsets(wish, n, offsets);
-        array->buffers[1] = offsets;
-    }
+    char *offsets = variable ? room_take(room, (n + 1) * layout->offset_bytes) : NULL;
+    if (variable) array->buffers[1] = offsets;
     int64_t bytes = variable ? wish->bytes : layout->kind == BITS ? n / 8 + 1 : n * layout->width;
     char *values = room_take(room, bytes + (layout->kind == BITS ? 0 : OVERRUN));
-    if (variable) gather_variable(wish, n, values);
+    if (variable) gather_variable(wish, n, offsets, values);
     else if (wish->missing == n) memset(values, 0, (size_t)bytes);
     else if (layout->kind == BITS) gather_bits(from, layout->values, wish->row, n, (uint8_t *)values);
     else wish->to = values;

@@ -22,10 +22,57 @@ static inline uint64_t hash_bytes(const uint8_t *data, int64_t n) {
     return mix64(h ^ word);
 }
 
+static inline uint64_t word_at(const uint8_t *data) {
+    uint64_t word;
+    memcpy(&word, data, 8);
+    return word;
+}
+
+static inline uint32_t half_at(const uint8_t *data) {
+    uint32_t half;
+    memcpy(&half, data, 4);
+    return half;
+}
+
+/* Whether n bytes are the same: short ones in two words that may overlap. */
+static inline int same_bytes(const uint8_t *a, const uint8_t *b, int64_t n) {
+    if (n > 16) return !memcmp(a, b, (size_t)n);
+    if (n >= 8) return word_at(a) == word_at(b) && word_at(a + n - 8) == word_at(b + n - 8);
+    if (n >= 4) return half_at(a) == half_at(b) && half_at(a + n - 4) == half_at(b + n - 4);
+    for (int64_t i = 0; i < n; i++)
+        if (a[i] != b[i]) return 0;
+    return 1;
+}
+
 typedef struct {
     int64_t key; /* the value, or the hash of the bytes */
     int32_t code;
 } Entry;
+
+/* Strings as Arrow has them: string i from offset i to the next, in numbers of so many bytes. */
+typedef struct {
+    const uint8_t *data;
+    const void *offset;
+    int offset_bytes;
+} Strings;
+
+static inline int64_t string_begin(const Strings *all, int64_t i) {
+    return all->offset_bytes == 8 ? ((const int64_t *)all->offset)[i]
+                                  : ((const int32_t *)all->offset)[i];
+}
+
+#define STRINGS_TOGETHER 32 /* what their lookups read is asked for before the first of them */
+
+/* Hashes of n strings from number `first` on, whose entries will be looked for; of all that are usable. */
+static inline void hash_strings(const Strings *all, const uint8_t *usable, int64_t first, int64_t n,
+                                const Entry *table, uint64_t wrap, int64_t *key) {
+    for (int64_t i = 0; i < n; i++) {
+        if (usable && !usable[first + i]) continue;
+        int64_t begin = string_begin(all, first + i);
+        key[i] = (int64_t)hash_bytes(all->data + begin, string_begin(all, first + i + 1) - begin);
+        __builtin_prefetch(table + (mix64((uint64_t)key[i]) & wrap));
+    }
+}
 
 /* The entry of an integer key, or the vacant one where it belongs (code < 0). */
 static inline Entry *find_integer(Entry *table, uint64_t wrap, int64_t key) {

@@ -16,6 +16,19 @@ cdef extern from "keys.h" nogil:
         Entry *table, uint64_t wrap, int32_t *code, const int32_t *more, int64_t n
     )
     int ENTRIES_AHEAD
+    ctypedef struct Strings:
+        const uint8_t *data
+        const void *offset
+        int offset_bytes
+    enum:
+        STRINGS_TOGETHER
+    int64_t string_begin(const Strings *all, int64_t i)
+    void hash_strings(
+        const Strings *all, const uint8_t *usable, int64_t first, int64_t n, const Entry *table,
+        uint64_t wrap, int64_t *key,
+    )
+    bint same_bytes(const uint8_t *a, const uint8_t *b, int64_t n)
+    void prefetch "__builtin_prefetch" (const void *at)
 
 
 cdef class KeySpace:
@@ -49,7 +62,11 @@ cdef class BytesSpace(KeySpace):
     cdef uint8_t *text
     cdef int64_t text_used
     cdef int64_t text_room
-    cdef int32_t add_bytes(self, const uint8_t *data, int64_t n) except -1 nogil
+    cdef int add_strings(
+        self, const Strings *all, int64_t n, const uint8_t *usable, int32_t *out
+    ) except -1 nogil
+    cdef int _fetch_strings(self, int64_t n, const int64_t *key) noexcept nogil
+    cdef int32_t _add_bytes(self, int64_t key, const uint8_t *data, int64_t n) except -1 nogil
     cdef Entry *_find_bytes(self, int64_t key, const uint8_t *data, int64_t n) noexcept nogil
     cdef int _keep_text(self, int32_t code, const uint8_t *data, int64_t n) except -1 nogil
     cdef int _compact(self, const uint8_t[::1] live) except -1

@@ -4,7 +4,7 @@ Unchecked: enter through ``kernels.keys``.
 """
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memset
+from libc.string cimport memset
 
 import numpy as np
 
@@ -310,19 +310,21 @@ cdef class BytesSpace(KeySpace):
         """int32 code of every value of a ``BytesColumn``; -1 where not usable."""
         cdef const int64_t[::1] offsets = column.offsets
         cdef const uint8_t[::1] data = column.data
-        cdef const uint8_t *text = &data[0] if data.shape[0] else NULL
-        cdef int64_t i, n = offsets.shape[0] - 1
+        cdef int64_t at = 0, some, n = offsets.shape[0] - 1
         codes = np.empty(n, np.int32)
         cdef int32_t[::1] out = codes
         cdef const uint8_t[::1] flags = None if usable is None else usable.view(np.uint8)
-        cdef bint all_usable = usable is None
+        cdef Strings all
+        all.data, all.offset_bytes = NULL, 8
+        if data.shape[0]:
+            all.data = &data[0]
         with nogil:
-            for i in range(n):
-                if all_usable or flags[i]:
-                    out[i] = self.add_bytes(text + offsets[i], offsets[i + 1] - offsets[i])
-                else:
-                    out[i] = -1
-                if (i + 1) % PER_LOOK == 0:
+            while at < n:
+                some = min(n - at, <int64_t>PER_LOOK)
+                all.offset = &offsets[at]
+                self.add_strings(&all, some, NULL if usable is None else &flags[at], &out[at])
+                at += some
+                if some == PER_LOOK:
                     look_up()
         return codes
 
@@ -358,8 +360,49 @@ cdef class BytesSpace(KeySpace):
             if codes[i] >= 0:
                 self.start[codes[i]], self.stop[codes[i]] = self.start[i], self.stop[i]
 
-    cdef int32_t add_bytes(self, const uint8_t *data, int64_t n) except -1 nogil:
-        cdef int64_t key = <int64_t>hash_bytes(data, n)
+    cdef int add_strings(
+        self, const Strings *all, int64_t n, const uint8_t *usable, int32_t *out
+    ) except -1 nogil:
+        """Codes of n strings, new ones included; -1 where not usable (NULL: all are).
+
+        Entries, where their texts lie, and the texts are three reads from anywhere: each is asked
+        for in advance, for some strings together.
+        """
+        cdef int64_t key[STRINGS_TOGETHER]
+        cdef int64_t at = 0, some, i, begin
+        while at < n:
+            some = min(n - at, <int64_t>STRINGS_TOGETHER)
+            if usable != NULL:
+                memset(key, 0, sizeof(key))
+            hash_strings(all, usable, at, some, self.table, self.wrap, key)
+            self._fetch_strings(some, key)
+            for i in range(some):
+                if usable != NULL and not usable[at + i]:
+                    out[at + i] = -1
+                    continue
+                begin = string_begin(all, at + i)
+                out[at + i] = self._add_bytes(
+                    key[i], all.data + begin, string_begin(all, at + i + 1) - begin
+                )
+            at += some
+        return 0
+
+    cdef int _fetch_strings(self, int64_t n, const int64_t *key) noexcept nogil:
+        """Ask for what tells whether strings of these hashes are known."""
+        cdef int32_t code[STRINGS_TOGETHER]
+        cdef int64_t i
+        for i in range(n):
+            code[i] = self.table[mix64(<uint64_t>key[i]) & self.wrap].code
+            if code[i] >= 0:
+                prefetch(self.start + code[i])
+                prefetch(self.stop + code[i])
+        for i in range(n):
+            if code[i] >= 0:
+                prefetch(self.text + self.start[code[i]])
+        return 0
+
+    cdef int32_t _add_bytes(self, int64_t key, const uint8_t *data, int64_t n) except -1 nogil:
+        """The code of a string, by its hash."""
         cdef Entry *entry = self._find_bytes(key, data, n)
         cdef int32_t code
         if entry.code >= 0:
@@ -378,8 +421,9 @@ cdef class BytesSpace(KeySpace):
         cdef uint64_t at = mix64(<uint64_t>key) & self.wrap
         cdef int32_t code = self.table[at].code
         while code >= 0:
-            if self.table[at].key == key and self.stop[code] - self.start[code] == n and (
-                n == 0 or memcmp(self.text + self.start[code], data, n) == 0
+            if (
+                self.table[at].key == key and self.stop[code] - self.start[code] == n
+                and same_bytes(self.text + self.start[code], data, n)
             ):
                 break
             at = (at + 1) & self.wrap

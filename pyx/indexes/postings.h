@@ -1,7 +1,7 @@
 /* Time-ordered lists, one per key code, in one arena.
  *
  * A list is a run of slots of the arena, sorted by time.  Rows mostly arrive in time order, so insert
- * is an append; a full list first drops what has expired and doubles only if that was not enough.
+ * is an append; a full list first drops what has expired and grows only if that was not enough.
  * A probe starts at the list's hint, where the last one began: windows move forward, so it is there
  * or one step away; a wrong hint costs a binary search, never a result.
  */

@@ -33,7 +33,8 @@ cdef class KeyPostings(Index):
     cdef void _put_value(self, PostingList *entry, int64_t at, int64_t value) noexcept nogil
     cdef void empty(self, int64_t code) noexcept nogil
     cdef int _make_room(self, PostingList *list) except -1 nogil
-    cdef int _need_arena(self, int64_t n) except -1 nogil
+    cdef int _need_arena(self, int64_t more) except -1 nogil
+    cdef int _move_together(self, int64_t room) except -1 nogil
     cdef int64_t *_grown(self, int64_t *old, int64_t room) except NULL nogil
     cdef void _drop_expired(self, PostingList *entry) noexcept nogil
     cdef void _vacate(self, PostingList *entry) noexcept nogil

@@ -22,10 +22,17 @@ cdef extern from "postings.h" nogil:
 cdef extern from "memory.h" nogil:
     size_t array_bytes(int64_t n)
     void free_array(void *array)
+    int64_t *new_array(int64_t n)
     int64_t *grown_array(int64_t *old, int64_t used, int64_t n)
 
 
-cdef int FIRST_CLASS = 2  # the smallest list holds 2 ** 2 rows
+cdef enum:
+    SHORT = 1024  # rows of a list that are moved in no time
+
+
+cdef inline int32_t capacity_of(int size_class) noexcept nogil:
+    """Rows of a segment of that class: 4, 6, 8, 12, 16, 24 ..."""
+    return <int32_t>((2 + (size_class & 1)) << (1 + (size_class >> 1)))
 
 
 cdef class KeyPostings(Index):
@@ -131,14 +138,19 @@ cdef class KeyPostings(Index):
             self._vacate(entry)
 
     cdef int _make_room(self, PostingList *entry) except -1 nogil:
-        """Drop expired rows; double the list if that freed less than a quarter of it."""
-        cdef int size_class = FIRST_CLASS
+        """Drop expired rows; let the list be longer if that freed little of it.
+
+        What little is: a list never shrinks, so one that has more rows once is longer for ever; but
+        to drop rows moves all others, which takes time where they are many.
+        """
+        cdef int size_class = 0
+        cdef int32_t little = entry.capacity >> (2 if entry.capacity > SHORT else 3)
         cdef int64_t offset
         cdef PostingList old
         self._drop_expired(entry)
-        if entry.length + (entry.capacity >> 2) < entry.capacity:
+        if entry.length + little < entry.capacity:
             return 0
-        while (1 << size_class) <= entry.capacity:
+        while capacity_of(size_class) <= entry.capacity:
             size_class += 1
         offset = self._segment(size_class)
         old = entry[0]
@@ -151,7 +163,7 @@ cdef class KeyPostings(Index):
         if old.capacity:
             self._vacate(entry)
         entry.offset = offset
-        entry.capacity = 1 << size_class
+        entry.capacity = capacity_of(size_class)
         entry.length = old.length
         entry.hint = old.hint
         return 0
@@ -174,8 +186,8 @@ cdef class KeyPostings(Index):
 
     cdef void _vacate(self, PostingList *entry) noexcept nogil:
         """Put the list's slots on the chain of vacant segments of their size."""
-        cdef int size_class = FIRST_CLASS
-        while (1 << size_class) < entry.capacity:
+        cdef int size_class = 0
+        while capacity_of(size_class) < entry.capacity:
             size_class += 1
         self.all.time[entry.offset] = self.vacant[size_class]
         self.vacant[size_class] = entry.offset
@@ -183,26 +195,68 @@ cdef class KeyPostings(Index):
         entry.offset = 0
 
     cdef int64_t _segment(self, int size_class) except -1 nogil:
-        """Offset of a segment of 2 ** size_class slots: a vacant one, or new."""
+        """Offset of a segment of that class: a vacant one, or new."""
         cdef int64_t offset = self.vacant[size_class]
         if offset >= 0:
             self.vacant[size_class] = self.all.time[offset]
             return offset
+        self._need_arena(capacity_of(size_class))
         offset = self.arena_used
-        self._need_arena(offset + (<int64_t>1 << size_class))
-        self.arena_used = offset + (<int64_t>1 << size_class)
+        self.arena_used = offset + capacity_of(size_class)
         return offset
 
-    cdef int _need_arena(self, int64_t n) except -1 nogil:
-        cdef int64_t room
-        if n <= self.arena_room and self.all.time != NULL:
+    cdef int _need_arena(self, int64_t more) except -1 nogil:
+        """Room for so many slots more.
+
+        Lists that grew leave segments that no other will want while all keys grow alike: if
+        these are much of the arena, the others move together rather than it grows.
+        """
+        cdef int64_t code, live = 0, room
+        if self.arena_used + more <= self.arena_room and self.all.time != NULL:
             return 0
-        room = n if self.all.time == NULL else max(n, self.arena_room + (self.arena_room >> 1))
+        for code in range(self.all.n_lists):
+            live += self.all.lists[code].capacity
+        if 4 * live <= 3 * self.arena_used:
+            return self._move_together(live + more + (live >> 2))
+        room = self.arena_used + more
+        if self.all.time != NULL:
+            room = max(room, self.arena_room + (self.arena_room >> 2))
         self.all.time = self._grown(self.all.time, room)
         self.all.row = self._grown(self.all.row, room)
         if self.valued:
             self.all.value = self._grown(self.all.value, room)
         self.arena_room = room
+        return 0
+
+    cdef int _move_together(self, int64_t room) except -1 nogil:
+        """All lists into an arena of so many slots, without what is vacant in the old one."""
+        cdef int64_t *time = new_array(room + SLACK)
+        cdef int64_t *row = new_array(room + SLACK)
+        cdef int64_t *value = new_array(room + SLACK) if self.valued else NULL
+        cdef int64_t code, used = 0
+        cdef PostingList *one
+        if time == NULL or row == NULL or (self.valued and value == NULL):
+            free(time)
+            free(row)
+            free(value)
+            out_of_memory(b"rows of an equality index", room)
+        for code in range(self.all.n_lists):
+            one = self.all.lists + code
+            if not one.capacity:
+                continue
+            memcpy(time + used, self.all.time + one.offset, one.length * sizeof(int64_t))
+            memcpy(row + used, self.all.row + one.offset, one.length * sizeof(int64_t))
+            if self.valued:
+                memcpy(value + used, self.all.value + one.offset, one.length * sizeof(int64_t))
+            one.offset = used
+            used += one.capacity
+        free_array(self.all.time)
+        free_array(self.all.row)
+        free_array(self.all.value)
+        self.all.time, self.all.row, self.all.value = time, row, value
+        for code in range(64):
+            self.vacant[code] = -1
+        self.arena_room, self.arena_used = room, used
         return 0
 
     cdef int64_t *_grown(self, int64_t *old, int64_t room) except NULL nogil:

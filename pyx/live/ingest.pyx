@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from windjoin.pyx.base.index cimport SLACK, out_of_memory
-from windjoin.pyx.encoding.keys cimport BytesSpace
+from windjoin.pyx.encoding.keys cimport BytesSpace, Strings
 from windjoin.pyx.live.store cimport Extent
 from windjoin.pyx.arrow.tables cimport (
     AS_THEY_LIE, DECIMALS, INTEGERS, LISTS, TEXTS, set_wanted, stream_of, widened_to,
@@ -334,28 +334,20 @@ cdef class Ingest:
         cdef StreamJoiner joiner = <StreamJoiner>self.joiners[self.number]
         cdef const Wanted *as_ = self.wanted + 1 + self.n_columns
         cdef const ArrowArray *column
-        cdef const uint8_t *text
         cdef BytesSpace space
-        cdef int64_t i, first, begin, end
+        cdef Strings all
         cdef int k
         for k in range(self.n_keys):
             if as_[k].form != TEXTS:
                 continue
             column, space = batch.children[as_[k].number], <BytesSpace>joiner.own.spaces[k]
-            first, text = column.offset + batch.offset, <const uint8_t *>column.buffers[2]
+            all.data, all.offset_bytes = <const uint8_t *>column.buffers[2], as_[k].size
+            all.offset = (
+                <const char *>column.buffers[1] + as_[k].size * (column.offset + batch.offset)
+            )
             rows.code[k] = seen.codes
             with nogil:
-                for i in range(seen.n):
-                    if seen.usable != NULL and not seen.usable[i]:
-                        seen.codes[i] = -1
-                        continue
-                    if as_[k].size == 8:
-                        begin = (<const int64_t *>column.buffers[1])[first + i]
-                        end = (<const int64_t *>column.buffers[1])[first + i + 1]
-                    else:
-                        begin = (<const int32_t *>column.buffers[1])[first + i]
-                        end = (<const int32_t *>column.buffers[1])[first + i + 1]
-                    seen.codes[i] = space.add_bytes(text + begin, end - begin)
+                space.add_strings(&all, seen.n, seen.usable, seen.codes)
             seen.codes += seen.n
         return 0
 

@@ -122,3 +122,23 @@ def test_times_leave_the_reach_of_lines_and_memory_stays_as_it_is() -> None:
             held.append(session.metrics["state_bytes"])
     assert results == 60 * 40 * 100
     assert held[-1] == held[20]
+
+
+def test_lists_that_grow_alike_leave_little_behind() -> None:
+    """Rows of every key come evenly: segments that lists left would serve nobody."""
+    keys, each = 400, 100
+    a, b = (wj.stream(name, time="t", window=keys * each) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    with query.open(dict.fromkeys("ab", SCHEMA), rows_only=True) as session:
+        for turn in range(3 * each):
+            times = np.arange(turn * keys, (turn + 1) * keys)
+            rows = {"t": times, "k": np.random.default_rng(turn).permutation(keys)}
+            session.push("a", rows)
+            asked = session.push("b", {"t": times[-1:], "k": rows["k"][:1]})
+            assert (asked["a"] % keys == 0).sum() >= 1  # the row of this turn, which was its first
+            assert len(asked["a"]) == min(turn + 1, each)
+        held = session.metrics["streams"]["a"]["state_rows"]
+        index = session._live.windows[0].index_bytes
+    assert held <= keys * each + keys
+    # sixteen bytes a row; lists have up to half as much room again, and so has what holds them
+    assert index <= 2.3 * 16 * held + (128 << 10)
