@@ -37,7 +37,7 @@ def is_store(root: str) -> bool:
 
 def folder_at(root: str) -> Folder:
     """A folder of files, or a part of a store."""
-    return Store(root) if is_store(root) else Folder(root)
+    return StoreFolder(root) if is_store(root) else Folder(root)
 
 
 def below(root: str, *names: str) -> str:
@@ -93,7 +93,7 @@ def _opened(root: str) -> tuple[Any, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Store(Folder):
+class StoreFolder(Folder):
     """A part of a store."""
 
     def path(self, *names: str | int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +10,11 @@ import pytest
 import windjoin as wj
 from windjoin.arrow import Limits, joiner, place, probe
 from windjoin.arrow.pieces import cut
-from windjoin.arrow.plan import single
+from windjoin.arrow.plan import Strategy, single
 from windjoin.arrow.routes import Copies
 from windjoin.arrow.segments import SegmentWriter
+from windjoin.diffusion.choose import KNOWN
+from windjoin.diffusion.registry import SHIPPED, STRATEGIES
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 
@@ -20,6 +22,11 @@ SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 def pair(**options: Any) -> wj.Query:
     a, b = (wj.stream(name, time="ts", window=5) for name in "ab")
     return wj.join(a, b, on=a["k"] == b["k"], **options)
+
+
+def test_strategies_are_those_of_the_registry() -> None:
+    assert set(get_args(Strategy)) == set(SHIPPED) == set(KNOWN)
+    assert set(SHIPPED) <= set(STRATEGIES)
 
 
 def test_segments_out_of_order_are_refused() -> None:

@@ -12,7 +12,7 @@ import pytest
 import windjoin as wj
 from windjoin.epochs.reading import open_log
 from windjoin.epochs.storage import Folder, local_path
-from windjoin.epochs.stores import Store, folder_at, refuse_store
+from windjoin.epochs.stores import StoreFolder, folder_at, refuse_store
 
 from tests.epochs.cluster import Cluster
 from tests.epochs.objects import Objects, store
@@ -31,7 +31,7 @@ def objects(monkeypatch: Any) -> Iterator[Objects]:
 
 def test_objects_are_written_whole_and_read_in_parts(objects: Objects) -> None:
     folder = folder_at(BUCKET + objects.options)
-    assert isinstance(folder, Store)
+    assert isinstance(folder, StoreFolder)
     assert folder.names() == []
     assert not folder.has("1/a")
     assert folder.text("1/a") is None

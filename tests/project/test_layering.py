@@ -126,6 +126,28 @@ def test_every_test_lies_in_a_folder() -> None:
     assert all((path.parent / "__init__.py").exists() for path in ROOT.glob("tests/*/test_*.py"))
 
 
+# names that once meant several things each
+ONCE = (
+    *("Probe", "Hop", "Part", "Waiting", "Output", "Store", "Clock", "Statistics", "Route"),
+    *("Segment", "Side", "Rows", "Counts", "Options", "Step", "Held", "Window"),
+)
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_a_name_of_a_type_has_one_meaning(name: str) -> None:
+    """A class or struct in one module; its header, declarations and stub are the same."""
+    made = re.compile(
+        rf"^(?:cdef )?class {name}\b|^(?:cdef |typedef )?struct {name}\b|^}} {name};", re.M
+    )
+    homes = {
+        path.with_suffix("")
+        for room in ("pyx", "kernels", "diffusion", "bindings")
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in {".py", ".pyx", ".h"} and made.search(path.read_text())
+    }
+    assert len(homes) <= 1, sorted(map(str, homes))
+
+
 # what a package of compiled modules builds on, as `windjoin.pyx` draws it
 BELOW = {
     "base": set(),
