@@ -33,7 +33,7 @@ class Files:
     """A folder for each stream, with a Parquet file for each epoch."""
 
     folder: Path
-    schemas: dict[str, str]
+    schemas: dict[str, Any]  # as readers take them
 
     def frames(self, spark: Any) -> dict[str, Any]:
         """Streaming DataFrames that bring a file each an epoch."""

@@ -37,7 +37,7 @@ def files(spark: Any, workload: Workload, place: Path, epochs: int) -> Files:
         for epoch in range(epochs):
             own = numbered.slice(borders[epoch], borders[epoch + 1] - borders[epoch])
             made.write(name, epoch, own)
-        made.schemas[name] = spark.read.parquet(str(place / name)).schema.simpleString()[7:-1]
+        made.schemas[name] = spark.read.parquet(str(place / name)).schema
     return made
 
 

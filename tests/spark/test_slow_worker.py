@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import windjoin as wj
 from windjoin.epochs import probing
+from windjoin.spark import slow_worker
 from windjoin.spark.slow_worker import Slowed, SlowWork
 
 from tests.epochs.cluster import Cluster
@@ -35,7 +37,8 @@ def test_a_slot_sleeps_in_the_epochs_it_was_told(tmp_path: Path, monkeypatch: An
     def sleep(seconds: float) -> None:
         slept[current[0]] = slept.get(current[0], 0.0) + seconds
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    clock = SimpleNamespace(thread_time=time.thread_time, sleep=sleep)  # other threads sleep, too
+    monkeypatch.setattr(slow_worker, "time", clock)
     monkeypatch.setattr(SlowWork, "slowed", Slowed.told("1 4 1 2"), raising=False)
     monkeypatch.setattr(probing, "SlotWork", SlowWork)
     found = []
