@@ -28,24 +28,24 @@ from pyspark.sql import SparkSession
 
 CHANNELS = ("north", "south", "west")
 STRATEGIES = ("atr", "ctr")
-EPOCHS, SECONDS = 28, 10  # of event time in each
-SHOTS, WIDTH = 700, 64  # of a channel in an epoch; numbers that describe one
-WINDOW, NEAR, SLOTS = "30s", 1.6, 4
-SLOW = (0, 4, 8, 18)  # a slot, how much slower it is, from which epoch up to which
+EPOCHS, SECONDS = 24, 10  # of event time in each
+SHOTS, WIDTH, SCENES = 3_000, 64, 16_000  # of a channel in an epoch; numbers that describe one
+WINDOW, NEAR, SLOTS = "60s", 1.6, 4
+SLOW = (0, 4, 8, 16)  # a slot, how much slower it is, from which epoch up to which
 TYPE = "time timestamp, shot long, look array<double>"
 START = 1_767_600_000_000_000  # microseconds
 
 
 def write(folder: Path) -> None:
     """A file of each channel for each epoch."""
-    scenes = np.random.default_rng(99).normal(size=(EPOCHS * 40, WIDTH))
+    scenes = np.random.default_rng(99).normal(size=(SCENES, WIDTH))
     for number, name in enumerate(CHANNELS):
         chance = np.random.default_rng(number)
         (folder / name).mkdir(parents=True)
         for epoch in range(EPOCHS):
             seconds = np.sort(chance.uniform(epoch * SECONDS, (epoch + 1) * SECONDS, SHOTS))
-            scene = (seconds * 4).astype(int) + chance.integers(0, 40, SHOTS)
-            looks = scenes[scene % len(scenes)] + chance.normal(0, 0.13, (SHOTS, WIDTH))
+            scene = chance.integers(0, SCENES, SHOTS)
+            looks = scenes[scene] + chance.normal(0, 0.13, (SHOTS, WIDTH))
             ends = np.arange(0, looks.size + 1, WIDTH, np.int32)
             rows = {
                 "time": pa.array(START + (seconds * 1e6).astype(int), pa.timestamp("us", "UTC")),
@@ -58,7 +58,7 @@ def write(folder: Path) -> None:
 
 
 def alike() -> wj.Query:
-    """The same shot in all channels, at most half a minute apart."""
+    """The same shot in all channels, at most a minute apart."""
     a, b, c = (wj.stream(name, time="time", window=WINDOW) for name in CHANNELS)
     near = [wj.l2(left["look"], right["look"]) <= NEAR for left, right in ((a, b), (b, c))]
     return wj.join(a, b, c, on=near, select=[a["shot"], b["shot"], c["shot"]])
@@ -92,13 +92,14 @@ def draw(runs: dict[str, wjs.Run], path: Path) -> None:
     for name, one in runs.items():
         epochs = [done.epoch for done in one.history]
         told = [{load["slot"]: load for load in done.slots} for done in one.history]
-        share = [100 * t[slow]["rows"] / max(1, sum(s["rows"] for s in t.values())) for t in told]
+        found = [sum(load["results"] for load in t.values()) for t in told]
+        share = [100 * t[slow]["results"] / max(1, of) for t, of in zip(told, found, strict=True)]
         most = [1e3 * max(load["seconds"] for load in t.values()) for t in told]
         panels[0].plot(epochs, share, ".-", label=name)
         panels[1].plot(epochs, most, ".-", label=name)
         panels[2].plot(epochs, [done.rows for done in one.history], ".-", label=name)
     titles = (
-        f"slot {slow}: percent of the rows",
+        f"slot {slow}: percent of the results",
         "ms of the slowest slot",
         "rows kept, with copies",
     )
