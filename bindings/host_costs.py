@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import pyarrow as pa
 from windjoin.diffusion.arrivals import BURST_SLOT_S
@@ -135,8 +136,9 @@ def ran(query: Query, tables: Tables, hosts: int, strategy: str, segment: int | 
             session.push(name, table)
         session.close()
         seconds = perf_counter() - began
-        busiest = max(host["cpu_seconds"] for host in session.metrics["hosts"])
-        return Ran(seconds, busiest, session.metrics["results"])
+        metrics: Any = session.metrics
+        busiest = max(host["cpu_seconds"] for host in metrics["hosts"])
+        return Ran(seconds, busiest, metrics["results"])
 
 
 def simulated_rate(trial: HostTrial, learned: Learned, hosts: int) -> float:

@@ -81,7 +81,8 @@ def _keyed(random: Generator, rows: int) -> dict[str, Any]:
 def _items(random: Generator, rows: int) -> dict[str, Any]:
     counts = random.integers(4, 9, rows)
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return {"s": pa.ListArray.from_arrays(ends, random.integers(0, 400, int(ends[-1])))}
+    items = pa.array(random.integers(0, 400, int(ends[-1])))
+    return {"s": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items)}
 
 
 def _waves(least: float) -> Conditions:
