@@ -144,36 +144,52 @@ def diffusion_11_12(seed: int) -> dict[str, Figure]:
     }
 
 
-def diffusion_13_16(seed: int) -> dict[str, Figure]:
-    """Throughput and overhead over streams, windows, selectivity and burstiness, as published."""
-    sweeps: dict[str, tuple[str, list[tuple[float, Scenario]]]] = {
-        "13": ("streams", [(float(n), published(seed, count=n, window=20)) for n in range(2, 7)]),
-        "14": ("window, s", [(float(w), published(seed, window=w)) for w in range(10, 60, 10)]),
-        "15": (
-            "selectivity",
-            [(m, published(seed, sigma=m)) for m in (0.2, 0.4, 0.6, 0.8, 1.0)],
-        ),
-        "16": ("burst ratio", [(b, published(seed, theta=b)) for b in (0.0, 0.25, 0.5, 0.75, 1.0)]),
+Points = Sequence[tuple[float, Scenario]]
+
+
+def diffusion_13(seed: int) -> dict[str, Figure]:
+    """Over streams."""
+    points = [(float(n), published(seed, count=n, window=20)) for n in range(2, 7)]
+    return crossing("13", "streams", points)
+
+
+def diffusion_14(seed: int) -> dict[str, Figure]:
+    """Over windows."""
+    points = [(float(w), published(seed, window=w)) for w in range(10, 60, 10)]
+    return crossing("14", "window, s", points)
+
+
+def diffusion_15(seed: int) -> dict[str, Figure]:
+    """Over matches."""
+    points = [(m, published(seed, sigma=m)) for m in (0.2, 0.4, 0.6, 0.8, 1.0)]
+    return crossing("15", "selectivity", points)
+
+
+def diffusion_16(seed: int) -> dict[str, Figure]:
+    """Over bursts."""
+    points = [(b, published(seed, theta=b)) for b in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    return crossing("16", "burst ratio", points)
+
+
+def crossing(number: str, label: str, points: Points) -> dict[str, Figure]:
+    """Throughput and overhead of ATR, in both orders of probing, and of CTR."""
+    series: dict[str, dict[str, list[list[float]]]] = {"throughput": {}, "received_rows": {}}
+    for x, scenario in points:
+        best, length = profiled(scenario)
+        theirs = replace(scenario, segment_s=length, order="selectivity")
+        runs = {
+            "atr": best,
+            "atr, published order": simulate(theirs, "atr"),
+            "ctr": simulate(scenario, "ctr"),
+        }
+        for key, lines in series.items():
+            for name, run in runs.items():
+                lines.setdefault(name, []).append([x, float(getattr(run, key))])
+    received = figure(label, "rows received", series["received_rows"])
+    return {
+        f"diffusion-{number}": figure(label, "results/s", series["throughput"]),
+        f"diffusion-{number}-received": received,
     }
-    found = {}
-    for number, (label, scenarios) in sweeps.items():
-        series: dict[str, dict[str, list[list[float]]]] = {"throughput": {}, "received_rows": {}}
-        for x, scenario in scenarios:
-            best, length = profiled(scenario)
-            theirs = replace(scenario, segment_s=length, order="selectivity")
-            runs = {
-                "atr": best,
-                "atr, published order": simulate(theirs, "atr"),
-                "ctr": simulate(scenario, "ctr"),
-            }
-            for key, lines in series.items():
-                for name, run in runs.items():
-                    lines.setdefault(name, []).append([x, float(getattr(run, key))])
-        found[f"diffusion-{number}"] = figure(label, "results/s", series["throughput"])
-        found[f"diffusion-{number}-received"] = figure(
-            label, "rows received", series["received_rows"]
-        )
-    return found
 
 
 def ring_base(seed: int, hosts: int, **changes: Any) -> Scenario:
@@ -266,5 +282,6 @@ def ring_model(seed: int) -> dict[str, Figure]:
 
 
 ALL: tuple[Callable[[int], dict[str, Figure]], ...] = (
-    diffusion_4, diffusion_7_10, ring_8a_f, ring_8g_h, ring_model, diffusion_11_12, diffusion_13_16,
+    diffusion_4, diffusion_7_10, ring_8a_f, ring_8g_h, ring_model, diffusion_11_12, diffusion_13,
+    diffusion_14, diffusion_15, diffusion_16,
 )  # fmt: skip
