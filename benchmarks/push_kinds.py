@@ -69,11 +69,11 @@ def two(rows: int, column: Callable[[Any], Any], seconds: int = 100) -> Tables:
     }
 
 
-def sets(rows: int = 8_000) -> Made:
+def sets(rows: int = 24_000) -> Made:
     def column(random: Any) -> Any:
         return g.item_sets(random, rows, domain=5_000, exponent=0.6, mean=8, deviation=2)
 
-    return pair(lambda a, b: wj.overlap(a["v"], b["v"]) >= 4), two(rows, column)
+    return pair(lambda a, b: wj.overlap(a["v"], b["v"]) >= 4), two(rows, column, 300)
 
 
 def weighted(rows: int = 4_000) -> Made:

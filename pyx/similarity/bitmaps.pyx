@@ -48,6 +48,7 @@ cdef int64_t LEAST_SHARED = 1024
 cdef int64_t MOST_SHARED = 16384
 cdef int64_t LOOKED_AT = 4096  # rows of a first batch, before any is stored
 cdef int64_t LOOK_EVERY = 32  # blocks
+cdef int64_t AGAIN_AFTER = 4  # blocks, where the first batch was small
 cdef int32_t MOST_TOLD_APART = 1 << 16  # times that an item came
 cdef double WORTH_IT = 1.2  # how much more often new own lanes must be used to replace the old
 
@@ -142,6 +143,8 @@ cdef class SetBitmaps(BlockIndex):
             self._count(length, start, 0, counted)
             with gil:
                 self._learn()
+            if counted < LOOKED_AT:
+                self.since = LOOK_EVERY - AGAIN_AFTER
         while i < n:
             if all.first == all.last or all.block[all.last - 1].n == 512:
                 if self._must_look():
@@ -231,10 +234,21 @@ cdef class SetBitmaps(BlockIndex):
         more = np.flatnonzero(counts > least)
         return np.concatenate([more, np.flatnonzero(counts == least)[: OWN - len(more)]])
 
+    cdef int64_t _expected_codes(self) except -1:
+        """How many codes there are, those that did not come yet included.
+
+        Chao's estimate: the more of what came has come only once, the more has not come at all.  A
+        block of rows whose items share no lanes, as there seemed to be few, would have to compare
+        every row that has others.
+        """
+        cdef int64_t once = np.count_nonzero(self.counts == 1)
+        cdef int64_t twice = np.count_nonzero(self.counts == 2)
+        return np.count_nonzero(self.counts) + once * max(once - 1, 0) // (2 * (twice + 1))
+
     cdef int _learn(self) except -1:
         """Give the items that came most often lately a lane of their own."""
         seen = np.flatnonzero(self.counts)
-        sharing = len(seen) > ALL_OWN
+        sharing = self._expected_codes() > ALL_OWN
         shared = 16
         if sharing:
             seen = self._most_popular()

@@ -200,3 +200,22 @@ def test_popular_items_are_learned_and_forgotten() -> None:
     moved, _ = index_of(((ranks + drift) % 20_000).tolist())
     assert moved.learned >= 2
     assert moved.owners[1] > 0.8 * share
+
+
+@pytest.mark.parametrize(("items", "shared"), [(5000, True), (200, False)])
+def test_few_rows_tell_whether_there_are_many_items(items: int, shared: bool) -> None:
+    """Else all rows of the first blocks would be compared, as their items have no lane."""
+    random = np.random.default_rng(items)
+    rows = pa.table(
+        {
+            "t": np.arange(64),
+            "i": pa.array(random.integers(0, items, (64, 8)).tolist(), pa.list_(pa.int64())),
+        }
+    )
+    a, b = (wj.stream(name, time="t", window=100) for name in "ab")
+    query = wj.join(a, b, on=wj.overlap(a["i"], b["i"]) >= 2)
+    with query.open(dict.fromkeys("ab", rows.schema)) as session:
+        session.push("a", rows)
+        found = session.push("b", rows).num_rows
+        assert ("the others share" in session.explain()) == shared
+    assert found == query.run({"a": rows, "b": rows}).num_rows
