@@ -6,6 +6,10 @@
 
 import os
 import re
+import shlex
+import shutil
+import sys
+import sysconfig
 from pathlib import Path
 
 import numpy
@@ -76,6 +80,19 @@ def cimport_root() -> str:
     return str(package.parent)
 
 
+def lacks() -> str:
+    """What a build needs that is not here, in one line; empty: nothing."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    wheel = "or take a wheel: pip install --only-binary windjoin windjoin"
+    if shutil.which(compiler) is None:
+        return (
+            f"windjoin is built with a C compiler; there is no {compiler!r}: install one, {wheel}"
+        )
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return f"windjoin is built with Python.h; it is not here: install python3-dev, {wheel}"
+    return ""
+
+
 class BuildPyWithoutSources(build_py):
     """Wheels carry compiled modules and stubs, never what they are made of."""
 
@@ -85,15 +102,22 @@ class BuildPyWithoutSources(build_py):
         return [name for name in files if Path(name).suffix not in unwanted]
 
 
-setup(
-    ext_modules=cythonize(
-        [extension(Path("pyx/_shared.c")), *map(extension, SOURCES)],
+# metadata and source distributions need nothing compiled
+EXTENSIONS = [extension(Path("pyx/_shared.c")), *map(extension, SOURCES)]
+if not {"egg_info", "dist_info", "sdist"} & set(sys.argv[1:]):
+    if lacks():
+        sys.exit(lacks())
+    EXTENSIONS = cythonize(
+        EXTENSIONS,
         build_dir=f"{BUILD}/cython",
         compiler_directives=DIRECTIVES,
         include_path=[cimport_root()],
         shared_utility_qualified_name=SHARED,
         nthreads=os.cpu_count() or 1,
-    ),
+    )
+
+setup(
+    ext_modules=EXTENSIONS,
     options={"build": {"build_base": BUILD, "parallel": os.cpu_count() or 1}},
     cmdclass={"build_py": BuildPyWithoutSources},
 )

@@ -274,8 +274,13 @@ def test_nothing_is_kept_for_a_stream_that_ended_empty():
             most = max(most, pa.total_allocated_bytes())
             yield {"t": pa.array(np.full(10_000, t)), "k": pa.array(np.zeros(10_000, np.int64))}
 
+    gc.collect()
+    gc.freeze()  # so that each search is through what this test has made
     before = pa.total_allocated_bytes()
-    assert list(query().iterate({"a": batches(), "b": []})) == []
+    try:
+        assert list(query().iterate({"a": batches(), "b": []})) == []
+    finally:
+        gc.unfreeze()
     assert most - before < 10 * 160_000
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 import windjoin
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +40,19 @@ def test_the_changelog_has_the_version_on_top() -> None:
     assert versions[0] == windjoin.__version__
     numbers = [tuple(map(int, one.split("."))) for one in versions]
     assert numbers == sorted(set(numbers), reverse=True)
+
+
+def test_a_build_without_a_compiler_says_so_in_one_line() -> None:
+    pytest.importorskip("Cython")
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_ext"], cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "CC": "no-such-compiler -pthread"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        "windjoin is built with a C compiler; there is no 'no-such-compiler': install one,"
+        " or take a wheel: pip install --only-binary windjoin windjoin\n"
+    )
 
 
 def test_stubs_and_the_typing_marker_are_package_data() -> None:
