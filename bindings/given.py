@@ -18,18 +18,25 @@ if TYPE_CHECKING:
     from windjoin.shedding import Shedding
     from windjoin.tuning import Tuning
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # type checkers have it, with a default, for any Python
+
+    Out = TypeVar("Out", default=pa.Table)  # what results are; else arrays of row numbers
+else:
+    from typing import TypeVar
+
+    Out = TypeVar("Out")
+
 FilePath = str | os.PathLike[str]
 Length = str | int | timedelta | np.timedelta64 | Duration  # of time
 Time = int | date | np.datetime64 | str
 Tables = Mapping[str, object]  # by stream, whatever `Query.run` takes as a table
 
 
-class OpenOptions(TypedDict, total=False):
-    """The options of `Query.open`, as `Query.iterate` and `Query.aiterate` take them."""
+class SessionChoices(TypedDict, total=False):
+    """The options of `Query.open` but for schemas and what results are."""
 
-    schemas: Mapping[str, pa.Schema] | None
     lateness: Length
-    rows_only: bool
     keep_rejected: int
     hosts: int | None
     strategy: str
@@ -47,6 +54,18 @@ class OpenOptions(TypedDict, total=False):
     shed: Shedding | None
     plan: Plan | None
     pin: bool
+
+
+class TableOptions(SessionChoices, total=False):
+    """The options of `Query.iterate` and `Query.aiterate` but for what results are."""
+
+    schemas: Mapping[str, pa.Schema] | None
+
+
+class OpenOptions(TableOptions, total=False):
+    """All options of `Query.open`."""
+
+    rows_only: bool
 
 
 class StreamMetrics(TypedDict):

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable, Mapping
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from windjoin.errors import InputError, QueryError, quoted
-from windjoin.given import SessionMetrics, Time
+from windjoin.given import Out, SessionMetrics, Time
 
 if TYPE_CHECKING:
     from asyncio import Future, Task
@@ -107,7 +107,7 @@ class _Joining:
         return results if _any(results) else None
 
 
-class Iteration(_Joining):
+class Iteration(_Joining, Generic[Out]):
     """What `Query.iterate` returns: an iterator of results, and what there is to know of them.
 
     It ends with its sources, or when it is closed; an error ends it, too.  Dropping it half-way, or
@@ -127,15 +127,15 @@ class Iteration(_Joining):
         self._batch_rows = batch_rows
         self._left = {name: iter(source) for name, source in sources.items()}
 
-    def __iter__(self) -> Iteration:
+    def __iter__(self) -> Iteration[Out]:
         return self
 
-    def __next__(self) -> Results:
+    def __next__(self) -> Out:
         try:
             while not self._session.closed:
                 results = self._step() if self._left else self._last()
                 if results is not None:
-                    return results
+                    return cast(Out, results)
         except BaseException:
             self._session.abandon()
             raise
@@ -164,7 +164,7 @@ class Iteration(_Joining):
         """Take no more batches, and let go of all that is held; counters stay readable."""
         self._session.abandon()
 
-    def __enter__(self) -> Iteration:
+    def __enter__(self) -> Iteration[Out]:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -212,7 +212,7 @@ class _Desk:
         return self._leaving or self._session.closed
 
 
-class AsyncIteration(_Joining):
+class AsyncIteration(_Joining, Generic[Out]):
     """What `Query.aiterate` returns: an asynchronous `Iteration`, and context manager.
 
     Batches are joined in a thread, so that the event loop goes on meanwhile.  Cancelling the wait
@@ -232,10 +232,10 @@ class AsyncIteration(_Joining):
         self._sources = {name: aiter(source) for name, source in sources.items()}
         self._unread = list(self._sources)  # the next batch of these has not been asked for
 
-    def __aiter__(self) -> AsyncIteration:
+    def __aiter__(self) -> AsyncIteration[Out]:
         return self
 
-    async def __anext__(self) -> Results:
+    async def __anext__(self) -> Out:
         import asyncio
 
         try:
@@ -248,7 +248,7 @@ class AsyncIteration(_Joining):
                 else:
                     results = await self._step()
                 if results is not None:
-                    return results
+                    return cast(Out, results)
         except BaseException as error:
             if not isinstance(error, asyncio.CancelledError):
                 self.close()
@@ -364,7 +364,7 @@ class AsyncIteration(_Joining):
         """Close it, and wait until the sources have heard of it."""
         await self.close()
 
-    async def __aenter__(self) -> AsyncIteration:
+    async def __aenter__(self) -> AsyncIteration[Out]:
         return self
 
     async def __aexit__(self, *error: object) -> None:

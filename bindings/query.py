@@ -21,7 +21,15 @@ from windjoin.expressions import (
     Udf,
     Unary,
 )
-from windjoin.given import FilePath, Length, Metrics, OpenOptions, Tables
+from windjoin.given import (
+    FilePath,
+    Length,
+    Metrics,
+    OpenOptions,
+    SessionChoices,
+    TableOptions,
+    Tables,
+)
 from windjoin.hows import INNER, How, Sides, check_conditions, check_selected, sides
 from windjoin.methods import CONDITIONS, Coalesce, Method
 from windjoin.notebook import Counters, Explanation, query_html
@@ -224,6 +232,24 @@ class Query:
         self.runs.add(done)
         return rows
 
+    @overload
+    def open(
+        self,
+        schemas: Mapping[str, pa.Schema] | None = None,
+        *,
+        rows_only: Literal[True],
+        **options: Unpack[SessionChoices],
+    ) -> Session[dict[str, I64]]: ...
+
+    @overload
+    def open(
+        self,
+        schemas: Mapping[str, pa.Schema] | None = None,
+        *,
+        rows_only: Literal[False] = False,
+        **options: Unpack[SessionChoices],
+    ) -> Session: ...
+
     def open(
         self,
         schemas: Mapping[str, pa.Schema] | None = None,
@@ -247,7 +273,7 @@ class Query:
         shed: Shedding | None = None,
         plan: Plan | None = None,
         pin: bool = False,
-    ) -> Session:
+    ) -> Session | Session[dict[str, I64]]:
         """A continuous join: push rows as they come, get the results they complete.
 
         ``schemas``: learned from the first push of every stream if not given.
@@ -316,13 +342,33 @@ class Query:
 
         return SheddingSession(self, schemas, options, shed)
 
+    @overload
+    def iterate(
+        self,
+        sources: Mapping[str, Iterable[object]],
+        *,
+        batch_rows: int | None = None,
+        rows_only: Literal[True],
+        **options: Unpack[TableOptions],
+    ) -> Iteration[dict[str, I64]]: ...
+
+    @overload
+    def iterate(
+        self,
+        sources: Mapping[str, Iterable[object]],
+        *,
+        batch_rows: int | None = None,
+        rows_only: Literal[False] = False,
+        **options: Unpack[TableOptions],
+    ) -> Iteration[pa.Table]: ...
+
     def iterate(
         self,
         sources: Mapping[str, Iterable[object]],
         *,
         batch_rows: int | None = None,
         **options: Unpack[OpenOptions],
-    ) -> Iteration:
+    ) -> Iteration[pa.Table] | Iteration[dict[str, I64]]:
         """Join iterables of batches; every batch that completes results yields their table.
 
         The next batch is taken from the stream that has come least far, so that windows stay
@@ -341,7 +387,27 @@ class Query:
 
         check_sources(self.names, sources, "__iter__")
         check_batch_rows(batch_rows)
-        return Iteration(self.open(**options), sources, batch_rows)
+        return Iteration(cast(Any, self.open)(**options), sources, batch_rows)
+
+    @overload
+    def aiterate(
+        self,
+        sources: Mapping[str, AsyncIterable[object]],
+        *,
+        batch_rows: int | None = None,
+        rows_only: Literal[True],
+        **options: Unpack[TableOptions],
+    ) -> AsyncIteration[dict[str, I64]]: ...
+
+    @overload
+    def aiterate(
+        self,
+        sources: Mapping[str, AsyncIterable[object]],
+        *,
+        batch_rows: int | None = None,
+        rows_only: Literal[False] = False,
+        **options: Unpack[TableOptions],
+    ) -> AsyncIteration[pa.Table]: ...
 
     def aiterate(
         self,
@@ -349,7 +415,7 @@ class Query:
         *,
         batch_rows: int | None = None,
         **options: Unpack[OpenOptions],
-    ) -> AsyncIteration:
+    ) -> AsyncIteration[pa.Table] | AsyncIteration[dict[str, I64]]:
         """`iterate` for asynchronous iterables: ``async for table in q.aiterate(...)``.
 
         Batches are joined as they arrive, whichever stream they are of; with ``batch_rows`` all
@@ -372,7 +438,7 @@ class Query:
 
         check_sources(self.names, sources, "__aiter__")
         check_batch_rows(batch_rows)
-        return AsyncIteration(self.open(**options), sources, batch_rows)
+        return AsyncIteration(cast(Any, self.open)(**options), sources, batch_rows)
 
     @overload
     def explain(self, format: Literal["text"] = "text") -> Explanation: ...

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Literal, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, cast, overload
 
 import pyarrow as pa
 from windjoin.clustered import ClusterJoin
 from windjoin.diffusion.errors import RoutingError
 from windjoin.errors import ClusterError, QueryError, SessionError
 from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
-from windjoin.given import FilePath, Length, SessionMetrics, Tables, Time
+from windjoin.given import FilePath, Length, Out, SessionMetrics, Tables, Time
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import AS_OWN_ERRORS, own_error
 from windjoin.kernels.live import LiveJoin
@@ -40,7 +40,7 @@ BROKEN_OFF = (
 )
 
 
-class Session(PushingSession):
+class Session(PushingSession, Generic[Out]):
     """An open continuous join; made by `Query.open`.
 
     Rows may be pushed in any order across streams and, within ``lateness``, within a stream.  A
@@ -65,6 +65,10 @@ class Session(PushingSession):
             self._begin(schemas)
 
     # -- pushing ---------------------------------------------------------------------------------
+
+    if TYPE_CHECKING:  # compiled, where it cannot say what comes back
+
+        def push(self, stream: str, rows: object) -> Out: ...
 
     @whole
     def to_parquet(
@@ -101,7 +105,7 @@ class Session(PushingSession):
         return self._sink
 
     @whole
-    def push_many(self, tables: Tables) -> Results:
+    def push_many(self, tables: Tables) -> Out:
         """Join new rows of several streams, in order of time; the results that they complete.
 
         ``tables``: by the name of the stream whatever `push` takes.  They are refused together: no
@@ -128,8 +132,8 @@ class Session(PushingSession):
         }
         given = [(number, read[number]) for number in sorted(read)]
         if self._live is None:
-            return self._taken(self._learn(given))
-        return self._taken(self._push_together(given))
+            return cast(Out, self._taken(self._learn(given)))
+        return cast(Out, self._taken(self._push_together(given)))
 
     @whole
     def advance(self, stream: str, time: Time) -> None:
@@ -201,7 +205,7 @@ class Session(PushingSession):
         from windjoin.state.saving import save
 
         self._must_be_open()
-        save(self, path, position)
+        save(cast(Any, self), path, position)
 
     def settle(self) -> None:
         """Finish clean-ups under way; what they give leaves with the next push."""
@@ -211,7 +215,7 @@ class Session(PushingSession):
                 self._owed.append(self._results(found))
             self._session_lock.refuse()
 
-    def clean_up(self, progress: ProgressOption = False) -> Iterator[Results]:
+    def clean_up(self, progress: ProgressOption = False) -> Iterator[Out]:
         """The results that rows on disk still owe, as they are found.
 
         They are also given by later pushes, and all by `close`.  None without ``memory=``.
@@ -230,7 +234,7 @@ class Session(PushingSession):
             return
         with progress_bar(progress, "cleaning up", "rows") as report:
             for found in self._memory.clean_up(report):
-                yield self._leaving(self._results(found), self.sequence)
+                yield cast(Out, self._leaving(self._results(found), self.sequence))
 
     @property
     def position(self) -> object:
@@ -251,7 +255,7 @@ class Session(PushingSession):
         return self._waiting.schemas if self._bound is None else self._bound.schemas
 
     @whole
-    def close(self) -> Results:
+    def close(self) -> Out:
         """End the session; the results still to come.
 
         Without ``hosts`` that is an empty table, as results leave with their last member; but for
@@ -265,7 +269,7 @@ class Session(PushingSession):
         >>> session.close().num_rows, session.closed
         (0, True)
         """
-        return self._close(self._live is not None)
+        return cast(Out, self._close(self._live is not None))
 
     @whole
     def abandon(self) -> None:
@@ -320,7 +324,7 @@ class Session(PushingSession):
         self._payloads = []
         self._waiting = PendingRows(self.query, self._options.lateness)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Session[Out]:
         return self
 
     @whole

@@ -177,7 +177,7 @@ class Keeper:
     def _soon(self) -> int:
         """Rows until somebody should look again."""
         if not self._rows_seen:
-            return self._often
+            return int(self._often)
         each = self._bytes // max(self._rows_seen, 1) + 1
         spare = self.limit - 2 * self._bytes  # also when all that is held doubles at once
         return int(max(self._often, spare // (4 * each)))

@@ -88,6 +88,20 @@ def continuous(folder: str) -> int:
         return metrics["rows_in"] + metrics["streams"]["calls"]["late"] + sink.rows
 
 
+def numbers() -> int:
+    """With ``rows_only`` results are arrays of row numbers; else tables."""
+    with query.open(rows_only=True) as session:
+        session.push("calls", tables["calls"])
+        found = session.push("trades", tables["trades"])
+        rows = len(found["calls"]) + len(session.close()["trades"])
+    with query.open() as other:
+        other.push("calls", tables["calls"])
+        rows += other.push("trades", tables["trades"]).num_rows + other.close().num_rows
+    sources = {name: [tables[name]] for name in query.names}
+    rows += sum(table.num_rows for table in query.iterate(sources, lateness="1s"))
+    return rows + sum(len(one["calls"]) for one in query.iterate(sources, rows_only=True))
+
+
 async def source(name: str) -> AsyncIterator[object]:
     yield tables[name]
 
@@ -95,7 +109,7 @@ async def source(name: str) -> AsyncIterator[object]:
 async def asynchronous() -> int:
     rows = 0
     async for found in query.aiterate({name: source(name) for name in query.names}, lateness="5s"):
-        rows += len(found)
+        rows += found.num_rows
     return rows
 
 
@@ -103,6 +117,7 @@ if __name__ == "__main__":
     assert batch() > 0
     assert expressions()
     assert planned() == 0.0
+    assert numbers() > 0
     with tempfile.TemporaryDirectory() as made:
         assert continuous(made) > 0
     assert asyncio.run(asynchronous()) > 0
