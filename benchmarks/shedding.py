@@ -121,9 +121,9 @@ CONDITIONS: dict[str, Any] = {
     "W4 vectors": lambda a, b: wj.l2(a["v"], b["v"]) <= 0.3,
 }
 # of each stream: an exact run takes many times what is done at beats
-RATES = {"W1 equality": 30_000, "W2 band": 30_000, "W3 sets": 12_000, "W4 vectors": 8_000}
+RATES = {"W1 equality": 6_000, "W2 band": 6_000, "W3 sets": 20_000, "W4 vectors": 12_000}
 LAG_US, OVERLOAD_WINDOW_US, PUSH_US = 2_400_000, 4_000_000, 10_000
-MATCHES = {"W1 equality": 100, "W2 band": 100, "W3 sets": 5, "W4 vectors": 5}  # of items, about
+MATCHES = {"W1 equality": 50, "W2 band": 50, "W3 sets": 5, "W4 vectors": 5}  # of items, about
 
 
 def play(kind: str, made: dict[str, dict[str, Any]], **options: Any) -> dict[str, Any]:
@@ -407,7 +407,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; the figures as JSON, too."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=30)
-    parser.add_argument("--overload-seconds", type=int, default=16)
+    parser.add_argument("--overload-seconds", type=int, default=9)
     parser.add_argument("--parts", help="some of: " + ", ".join(PARTS))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path)

@@ -241,7 +241,9 @@ class Controller:
             if not self.everything:
                 self.recall[watched.start].add(sums, self.sample)
         if self.settings.by_time:
-            joined = self._time_joined()
+            joined, ours = self._time_joined()
+            seen.spent *= ours
+            seen.need *= ours
             if self.everything:
                 seen.need = joined
                 probing = min(seen.spent, 0.9 * joined)
@@ -306,14 +308,17 @@ class Controller:
             seen.spent += probing
             seen.need += probing * whole / done if done else 0.0
 
-    def _time_joined(self) -> float:
-        """Nanoseconds in pushes since the last look, without what other programs took of them."""
+    def _time_joined(self) -> tuple[float, float]:
+        """Nanoseconds in pushes since the last look, without what other programs took of them.
+
+        And which share that is of the time that passed in them.
+        """
         joined, cpu, thread = self.beat.pushing, time.thread_time_ns(), threading.get_ident()
-        took = joined - self._joined
+        passed = took = joined - self._joined
         if thread == self._thread:
             took = min(took, cpu - self._cpu)
         self._joined, self._cpu, self._thread = joined, cpu, thread
-        return float(took)
+        return float(took), took / passed if passed > 0 else 1.0
 
     # -- what is to be done ----------------------------------------------------------------------
 
