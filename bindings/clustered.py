@@ -57,6 +57,8 @@ class ToldWhere:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
         if isinstance(error, RoutingError):
             raise ClusterError(str(error)) from error
         if isinstance(error, HostError):
