@@ -20,7 +20,7 @@ COPIES = (2, 4)
 EQUALS = 0.02  # shares of the input that differ by less are equal
 CTR_SPREAD = (6.0, 1 / 16)  # hosts at work at a time, and more per host: measured, see `_Model.ctr`
 ROUTED_BALANCE = 0.85  # mean load at which the busiest of several routed hosts is full: measured
-HEADROOM = 1.25  # times the rates: what fewer hosts must keep up with to be enough
+HEADROOM = 2.0  # times the rates: what fewer hosts must keep up with to be enough
 KNOWN = ("single", "groups", "atr", "ctr", "psp")
 
 
@@ -115,7 +115,9 @@ def _estimates(statistics: LoadStatistics, speeds: Sequence[float]) -> list[Esti
 
 
 def _enough(statistics: LoadStatistics, speeds: Sequence[float], best: Estimate) -> int:
-    """The least number of the fastest hosts that keep up with as much, at a higher rate as well."""
+    """The least number of the fastest hosts that keep up, at a higher rate; all if none do."""
+    if best.strategy == "single":
+        return 1
     busier = tuple(replace(p, rate=HEADROOM * p.rate) for p in statistics.profiles)
     asked = replace(statistics, profiles=busier)
     fastest = sorted(speeds, reverse=True)
@@ -124,7 +126,9 @@ def _enough(statistics: LoadStatistics, speeds: Sequence[float], best: Estimate)
         found = _estimates(asked, fastest[:hosts])
         return next(e.share for e in found if e.strategy == best.strategy)
 
-    wanted = share(len(fastest)) * (1 - EQUALS)
+    wanted = 1 - EQUALS
+    if share(len(fastest)) < wanted:
+        return len(fastest)
     low, high = 1, len(fastest)
     while low < high:
         middle = (low + high) // 2
