@@ -15,11 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from .command import QUERY
+from .effort import QUICK, THOROUGH
 
-EXAMPLES = 40
-THOROUGH = 50  # times as many
-
-for _profile, _examples in (("default", EXAMPLES), ("thorough", EXAMPLES * THOROUGH)):
+for _profile, _examples in (("default", QUICK), ("thorough", THOROUGH)):
     settings.register_profile(
         _profile,
         max_examples=_examples,

@@ -25,6 +25,8 @@ from hypothesis import strategies as st
 from windjoin.inputs import as_table
 from windjoin.streamed import Streamed
 
+from tests.effort import examples
+
 N = 400
 
 
@@ -139,7 +141,7 @@ def test_only_columns_that_are_asked_for_are_read(tmp_path: Path) -> None:
     assert q.runs.last().bound.schemas["a"].names == ["t", "k", "s"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     low=st.integers(-5, 205),
     operator=st.sampled_from(["<", "<=", ">", ">=", "=="]),

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare import assert_same_results
+from tests.effort import examples
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.int64()})
 SCHEMAS = dict.fromkeys("abc", SCHEMA)
@@ -52,7 +53,7 @@ MODES = [{}, *({"hosts": 3, "strategy": s, "segment": 4} for s in ("atr", "ctr",
 
 
 @pytest.mark.parametrize("options", MODES, ids=lambda o: o.get("strategy", "alone"))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(seed=st.integers(0, 2**32), lateness=st.sampled_from([0, 3]))
 def test_results_are_those_of_the_windows_of_their_time(
     options: dict[str, Any], seed: int, lateness: int

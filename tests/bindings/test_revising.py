@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from windjoin import revising
 
 from tests.compare import assert_same_results
+from tests.effort import examples
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.int64(), "x": pa.int64()})
 
 
 @pytest.mark.parametrize("strategy", ["auto", "atr", "ctr", "psp"])
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(seed=st.integers(0, 2**32), hosts=st.integers(1, 4))
 def test_changes_at_any_moment_lose_and_double_nothing(
     strategy: str, seed: int, hosts: int

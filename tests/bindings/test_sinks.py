@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from windjoin import testing
 
+from tests.effort import examples
+
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("s", pa.string())])
 
 
@@ -69,7 +71,7 @@ def test_files_have_what_pushes_gave(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(data=st.data(), crashes=st.integers(0, 3))
 def test_no_row_is_lost_or_doubled_by_restarts(
     how: Any, tmp_path_factory: Any, data: Any, crashes: int

@@ -15,6 +15,7 @@ from windjoin.diffusion import cluster as clusters
 from windjoin.testing import slow
 
 from tests.compare import assert_same_results
+from tests.effort import examples
 
 STRATEGIES = ["atr", "ctr", "psp", "groups"]
 A, B, C = (wj.stream(name, time="t", window=w) for name, w in (("a", 8), ("b", 3), ("c", 12)))
@@ -23,7 +24,7 @@ SCHEMA = pa.schema({"t": pa.int64(), "k": pa.int64(), "x": pa.int64()})
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(seed=st.integers(0, 2**32), segment=st.integers(1, 12), wild=st.floats(0, 1))
 def test_loads_measured_at_any_moment_change_no_result(
     strategy: str, seed: int, segment: int, wild: float

@@ -19,11 +19,12 @@ from windjoin.cli.main import main
 from tests.api import build, table_rows
 from tests.cases import Case
 from tests.compare import assert_same_results
+from tests.effort import examples
 from tests.oracle import join
 from tests.strategies import cases
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(case=cases(most=3), memory=st.sampled_from([None, 1]))
 def test_streamed_tables_equal_the_oracle(case: Case, memory: Any) -> None:
     query = build(case)

@@ -21,6 +21,7 @@ from windjoin import testing
 from tests import similarity_oracle
 from tests.api import build, table_rows
 from tests.cases import Case
+from tests.effort import examples
 from tests.kernels.test_outer import members
 from tests.oracle import join, outcome
 from tests.strategies import cases, outers
@@ -149,7 +150,7 @@ def test_check_knows_its_modes() -> None:
 
 
 @given(batch=st.integers(1, 5), disorder=st.integers(0, 9), seed=st.integers(0, 99))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_play_gives_all_results(batch: int, disorder: int, seed: int) -> None:
     played = list(testing.play(QUERY, TABLES, batch=batch, disorder=disorder, seed=seed))
     testing.assert_same_results([results for _, results in played], QUERY.run(TABLES))

@@ -23,6 +23,7 @@ from tests.diffusion.scenarios import (
     reborn,
     report,
 )
+from tests.effort import examples
 
 STRATEGIES = ["atr", "ctr", "groups", "psp", "single", "ctr-random"]
 numbers = st.integers(0, 1 << 30)
@@ -121,5 +122,7 @@ class Adaptations(RuleBasedStateMachine):
         )
 
 
-Adaptations.TestCase.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
+Adaptations.TestCase.settings = settings(
+    max_examples=examples(80), stateful_step_count=25, deadline=None
+)
 TestAdaptations = Adaptations.TestCase

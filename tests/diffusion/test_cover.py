@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from windjoin.pyx.routing.cover import CoverProblem
 
+from tests.effort import examples
+
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
@@ -52,14 +54,14 @@ def draw_problem(
 
 
 @given(st.integers(0, 1 << 40), st.integers(1, 300), st.integers(1, 300), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_cover_equals_the_textbook(seed: int, hosts: int, segments: int, covered: bool) -> None:
     held, weights = draw_problem(seed, hosts, segments, covered=covered)
     assert CoverProblem(held, weights).cover() == textbook(held, weights)
 
 
 @given(st.integers(0, 1 << 40), st.integers(1, 8), st.integers(1, 20))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_cover_is_within_the_harmonic_bound_of_the_optimum(
     seed: int, hosts: int, segments: int
 ) -> None:

@@ -18,6 +18,7 @@ from windjoin.diffusion.registry import make
 from windjoin.diffusion.segments import Segment, StreamProfile
 
 from tests.diffusion.test_cover import textbook
+from tests.effort import examples
 
 Table = list[list[tuple[int, int, set[int]]]]  # per stream: start, stop, hosts
 
@@ -72,7 +73,7 @@ def plain_search(
 
 
 @given(st.integers(0, 1 << 40))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 def test_the_compiled_search_equals_the_plain_one(seed: int) -> None:
     rng = random.Random(seed)
     n, hosts = rng.choice([2, 3, 4]), rng.choice([2, 5, 70])

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from windjoin.diffusion.fusion import FOREVER, NEVER, Fused, Fusion
 
+from tests.effort import examples
+
 
 def block(*times: int) -> dict[str, np.ndarray]:
     return {"times": np.array(times), "arrivals": np.arange(len(times))}
@@ -22,7 +24,7 @@ def leaving(fused: Fused) -> list[tuple[int, int]]:
 
 
 @given(st.integers(0, 1 << 40), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_every_row_leaves_once_and_in_order_if_asked(seed: int, ordered: bool) -> None:
     rng = random.Random(seed)
     marks = dict.fromkeys(range(rng.randint(1, 4)), 0)

@@ -15,9 +15,12 @@ from windjoin.diffusion.segments import Segment
 from tests.diffusion.invariant import combinations_inside, violations
 from tests.diffusion.reference import Row
 from tests.diffusion.scenarios import builder, draw_scenario, play, report
+from tests.effort import examples
 
 EXACT = ["atr", "atr-fixed", "ctr", "ctr-random", "groups", "psp", "single"]
-quick = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 seeds = st.integers(0, 2**63)
 
 
@@ -46,7 +49,7 @@ def test_random_invents_and_doubles_nothing_but_may_lose(seed: int) -> None:
 
 @pytest.mark.parametrize("strategy", [*EXACT, "random"])
 @given(seed=seeds)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_restored_router_decides_as_the_saved_one(strategy: str, seed: int) -> None:
     rng = random.Random(seed)
     scenario = draw_scenario(rng, strategy)

@@ -15,6 +15,7 @@ from windjoin.diffusion.psp import PSP
 from windjoin.diffusion.segments import Segment, StreamProfile
 
 from tests.diffusion.reference import ReferenceCluster, Row
+from tests.effort import examples
 
 
 def random_rows(chance: random.Random, streams: int) -> list[Row]:
@@ -59,7 +60,7 @@ def disturb(chance: random.Random, cluster: ReferenceCluster) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_each_combination_is_completed_at_exactly_one_place(seed: int) -> None:
     chance = random.Random(seed)
     streams = chance.choice([2, 2, 3, 4])

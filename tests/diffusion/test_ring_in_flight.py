@@ -26,6 +26,7 @@ from windjoin.diffusion.router import Hop
 from windjoin.testing import slow
 
 from tests.compare import assert_same_results
+from tests.effort import examples
 
 SCHEMA = pa.schema({"t": pa.int64(), "k": pa.int64(), "x": pa.int64()})
 NAMES = ("a", "b", "c")
@@ -121,7 +122,7 @@ def wildly(patch: pytest.MonkeyPatch, chance: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("streams", [2, 3])
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(seed=st.integers(0, 2**32))
 def test_a_ring_gives_every_result_once_whatever_happens(streams: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -22,6 +22,7 @@ from windjoin.kernels.pairwise import common_key
 
 from tests.api import build, schemas
 from tests.cases import ROW, Case
+from tests.effort import examples
 from tests.epochs.cluster import Cluster
 from tests.epochs.test_epochs import anyhow, borders, not_late, ticks
 from tests.oracle import Results, outcome
@@ -56,7 +57,7 @@ def strategies_for(query: Any, case: Case) -> list[str]:
     return known
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=examples(15))
 @given(data=st.data(), case=outers(most=3), seed=st.integers(0, 2**32), small=st.booleans())
 def test_epochs_give_out_what_has_no_partner(data: Any, case: Case, seed: int, small: bool) -> None:
     """All of it once the streams have ended, and none of it before it is final."""
@@ -111,7 +112,7 @@ HOWS = ["inner", "left", "right", "full", "semi", "anti"]
 some = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 9)), max_size=12)
 
 
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=examples(8))
 @given(data=st.data(), left=some, right=some, how=st.sampled_from(HOWS), most=st.integers(1, 2))
 def test_epochs_give_the_nearest_partners(
     data: Any, left: Any, right: Any, how: Any, most: int

@@ -16,6 +16,7 @@ from windjoin.kernels.pairwise import common_key
 from tests.api import build, schemas, table_rows
 from tests.cases import Case, StreamCase
 from tests.compare import assert_same_results
+from tests.effort import examples
 from tests.epochs.cluster import Cluster
 from tests.oracle import TIME, join
 from tests.strategies import cases
@@ -78,7 +79,7 @@ def ticks(case: Case, lateness: int) -> Any:
     return f"{lateness}ns"
 
 
-@settings(max_examples=settings().max_examples // 2)  # functions of queries take long to compile
+@settings(max_examples=examples(15))  # functions of queries take long to compile
 @given(data=st.data(), case=cases(2, 4), seed=st.integers(0, 2**32), small=st.booleans())
 def test_epochs_give_the_results_of_the_definition(
     data: Any, case: Case, seed: int, small: bool

@@ -16,6 +16,7 @@ from windjoin.kernels import scores
 
 from tests import similarity_oracle as oracle
 from tests.arrow_exchange import carry_out, histogram
+from tests.effort import examples
 from tests.kernels.test_similarity import CASES, measure, wj_condition
 from tests.similarity_oracle import Row
 from tests.similarity_paths import streams
@@ -100,7 +101,7 @@ def paths(query: Any, tables: dict[str, pa.Table]) -> dict[str, Callable[[], pa.
 
 @pytest.mark.parametrize("condition", ["another", "the same"])
 @pytest.mark.parametrize(("family", "name", "values", "arrow"), CASES)
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(data=st.data())
 def test_scores_equal_the_oracle_on_every_path(
     family: str, name: str, values: Any, arrow: pa.DataType, condition: str, data: Any

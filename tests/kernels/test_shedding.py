@@ -14,6 +14,7 @@ import windjoin as wj
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.shedding_streams import by_hash, lagging, play, pushes, scanned
 
 WINDOW = 10_000
@@ -297,7 +298,7 @@ def table(random: np.random.Generator, n: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", list(CONDITIONS))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     seed=st.integers(0, 2**20),
     budget=st.sampled_from([0.5, 4.0, 40.0, 1e6]),

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import similarity_oracle as oracle
+from tests.effort import examples
 from tests.similarity_paths import all_paths, batch, streams, table
 
 SIGNS = ("<", "<=", ">", ">=", "==", "!=")
@@ -84,7 +85,7 @@ def measure(name: str, left: Any, right: Any) -> Any:
 
 
 @pytest.mark.parametrize(("family", "name", "values", "arrow"), CASES)
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_measures_equal_the_oracle_on_every_path(
     family: str, name: str, values: Any, arrow: pa.DataType, data: Any

@@ -11,6 +11,8 @@ import windjoin as wj
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 SIZES = (1, 60, 300, 1100, 2600)
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.float64()), ("n", pa.int64())])
 Pushes = list[tuple[str, dict[str, Any]]]
@@ -95,7 +97,7 @@ PREDICATES = {
 
 
 @pytest.mark.parametrize("kind", PREDICATES)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(case=pushes("ab"))
 def test_pairs_are_those_of_the_definition(kind: str, case: Any) -> None:
     come, windows, lateness = case
@@ -105,7 +107,7 @@ def test_pairs_are_those_of_the_definition(kind: str, case: Any) -> None:
     assert found(come, query, lateness) == expected(come, windows, lateness, near)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(case=pushes("abc"))
 def test_three_streams_in_large_parts_are_those_in_small_ones(case: Any) -> None:
     come, windows, lateness = case

@@ -25,6 +25,7 @@ from windjoin.testing import check
 from tests.api import build, open_session, schemas, table_rows, user_time
 from tests.cases import Case, SessionCase
 from tests.compare import assert_same_results
+from tests.effort import examples
 from tests.oracle import Results, replay
 from tests.similarity_paths import streams, table
 from tests.strategies import outers, sessions
@@ -88,7 +89,7 @@ def test_a_restored_session_goes_on_where_the_saved_one_was(
 
 
 @pytest.mark.parametrize("strategy", ["atr", "ctr", "psp", "auto"])
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(session_case=sessions(most=3), saves=st.sets(st.integers(0, 12), max_size=3))
 def test_sessions_on_hosts_are_restored(
     strategy: str, session_case: SessionCase, saves: set[int]
@@ -128,7 +129,7 @@ FAMILIES = [
 
 @pytest.mark.parametrize(("family", "name", "values", "arrow"), FAMILIES)
 @pytest.mark.parametrize("nearest", [None, 2])
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_wide_columns_and_scores_are_restored(
     family: str, name: str, values: Any, arrow: pa.DataType, nearest: int | None, data: Any

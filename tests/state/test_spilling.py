@@ -24,6 +24,7 @@ from windjoin.state.spill_folder import LOCK
 from tests.api import build, schemas, table_rows, user_time
 from tests.cases import SessionCase
 from tests.compare import assert_same_results
+from tests.effort import examples
 from tests.oracle import Results, replay
 from tests.similarity_paths import streams
 from tests.strategies import sessions
@@ -67,7 +68,7 @@ def play(
 
 
 @pytest.mark.parametrize("learned", [True, False])
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(session_case=sessions(), knobs=KNOBS, cleaned=st.sets(st.integers(0, 12), max_size=3))
 def test_spilling_loses_and_doubles_nothing(
     learned: bool, session_case: SessionCase, knobs: dict[str, Any], cleaned: set[int]
@@ -564,7 +565,7 @@ def test_on_full_error_refuses_pushes_until_rows_have_gone() -> None:
     session.push("b", rows(3, 0, most=2).set_column(0, "t", [[10_000] * 3]))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(session_case=sessions(most=2))
 def test_nothing_changes_while_memory_suffices(session_case: SessionCase) -> None:
     outcome = replay(session_case.case.query, session_case.events(), session_case.lateness)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.compare import assert_same_results
+from tests.effort import examples
 from tests.oracle import Results
 
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("n", pa.int64())])
@@ -179,6 +180,4 @@ class Session(RuleBasedStateMachine):
 
 
 TestSession = Session.TestCase
-TestSession.settings = settings(
-    max_examples=max(settings.default.max_examples // 2, 1), stateful_step_count=25, deadline=None
-)
+TestSession.settings = settings(max_examples=examples(15), stateful_step_count=25, deadline=None)
