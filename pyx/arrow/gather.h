@@ -14,26 +14,29 @@
 #define MOST_SPARE_BLOCK (1 << 20) /* bytes of a block that waits to serve again */
 #define SMALL_VALUE OVERRUN /* bytes; such values are copied whole, whatever their length */
 
-/* A column of the result: column `number` of rows `row` of a window; or, from NULL, values that are there
- * already: whole numbers (`number` 1) or the bits of doubles. */
+/* A column of the result: column `number` of rows `row` of a window; or, from NULL, values that are
+ * there already: whole numbers (`number` 1) or the bits of doubles. */
 typedef struct {
     const Payload *from;
     int number;
     const int64_t *row;
     const uint8_t *there; /* of each row, whether there is one; NULL: there are all of them */
-    int64_t missing;      /* rows that are not there: nulls */
-    int64_t bytes; /* found out on the way: of a VARIABLE column's items; of values, how many are missing */
-    char *to;      /* where the values of a FIXED column go, if any are there */
+    int64_t missing; /* rows that are not there: nulls */
+    int64_t bytes; /* found out on the way: of a VARIABLE column's items; of values, how many are
+                      missing */
+    char *to; /* where the values of a FIXED column go, if any are there */
 } Wish;
 
 typedef struct {
-    size_t bytes;   /* of the block */
+    size_t bytes; /* of the block */
     int64_t arrays; /* not yet released */
 } Shared;
 
 enum { GATHERED, NO_MEMORY, TOO_LONG };
 
-static inline const Layout *layout_of(const Wish *wish) { return &wish->from->layout[wish->number]; }
+static inline const Layout *layout_of(const Wish *wish) {
+    return &wish->from->layout[wish->number];
+}
 
 static inline int may_be_null(const Wish *wish) {
     return wish->missing || wish->from->nulls[wish->number] != 0;
@@ -181,8 +184,8 @@ static inline int room_new(Room *room, const Wish *wish, int columns, int64_t n)
 
 /* -- values ------------------------------------------------------------------------------------ */
 
-/* Where some rows lie: the memory of their pages, their places there, and both together for values of
- * eight bytes. */
+/* Where some rows lie: the memory of their pages, their places there, and both together for values
+ * of eight bytes. */
 typedef struct {
     const char *memory[SPOTS];
     const char *eight[SPOTS];
@@ -197,9 +200,9 @@ static inline void spots_of(Spots *spots, const Payload *from, const int64_t *ro
     }
 }
 
-#define GATHER_FIXED(TYPE) \
-    for (int64_t i = 0; i < n; i++) \
-        ((TYPE *)out)[i] = ((const TYPE *)(spots->memory[i] + at))[spots->place[i]]
+#define GATHER_FIXED(TYPE)                                                                         \
+    for (int64_t i = 0; i < n; i++)                                                                \
+    ((TYPE *)out)[i] = ((const TYPE *)(spots->memory[i] + at))[spots->place[i]]
 
 typedef struct {
     int64_t low, high;
@@ -208,7 +211,8 @@ typedef struct {
 static inline void gather_fixed(const Spots *spots, const Layout *layout, int64_t n, char *out) {
     int64_t at = layout->values, width = layout->width;
     if (width == 8)
-        for (int64_t i = 0; i < n; i++) ((int64_t *)out)[i] = *(const int64_t *)(spots->eight[i] + at);
+        for (int64_t i = 0; i < n; i++)
+            ((int64_t *)out)[i] = *(const int64_t *)(spots->eight[i] + at);
     else if (width == 4) GATHER_FIXED(int32_t);
     else if (width == 2) GATHER_FIXED(int16_t);
     else if (width == 1) GATHER_FIXED(int8_t);
@@ -264,8 +268,8 @@ static inline int64_t gather_valid(const Wish *wish, int64_t n, uint8_t *out) {
     return nulls;
 }
 
-/* Offsets and items of a VARIABLE column, some rows at a time: where these lie is found out first, and
- * asked for. */
+/* Offsets and items of a VARIABLE column, some rows at a time: where these lie is found out first,
+ * and asked for. */
 static inline void gather_variable(const Wish *wish, int64_t n, char *offsets, char *out) {
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
@@ -372,7 +376,8 @@ static inline void gather_column(Wish *wish, int64_t n, ArrowArray *array, Room 
     char *values = room_take(room, bytes + (layout->kind == BITS ? 0 : OVERRUN));
     if (variable) gather_variable(wish, n, offsets, values);
     else if (wish->missing == n) memset(values, 0, (size_t)bytes);
-    else if (layout->kind == BITS) gather_bits(from, layout->values, wish->row, n, (uint8_t *)values);
+    else if (layout->kind == BITS)
+        gather_bits(from, layout->values, wish->row, n, (uint8_t *)values);
     else wish->to = values;
     if (layout->child) gather_items(wish, n, array, room, values);
     else array->buffers[1 + variable] = values;

@@ -13,8 +13,8 @@ typedef struct {
     int64_t mask;
 } Column;
 
-/* n partial results ask for rows of one stream with lo <= time <= hi, or of an index that has a `Locate`
- * with lo <= row < hi. */
+/* n partial results ask for rows of one stream with lo <= time <= hi, or of an index that has a
+ * `Locate` with lo <= row < hi. */
 typedef struct {
     int64_t n;
     const int64_t *lo;
@@ -44,13 +44,14 @@ typedef struct {
     int32_t *probe;
     int64_t *row;
     int64_t *time; /* NULL: not wanted */
-    int64_t *bound; /* not NULL: wanted in place of `probe`, the row number Probe.bound of who asked;
-                       only of an index that binds */
+    int64_t *bound; /* not NULL: wanted in place of `probe`, the row number Probe.bound of who
+                       asked; only of an index that binds */
 } Pairs;
 
 /* How an index is asked: append candidates to `out` until every probe is served (1) or `out` is
  * full (0, and `cursor` says where to go on).  It may propose too much, never too little.  Without
- * memory for what it would have to remember it leaves probes UNANSWERED: what it appended is void. */
+ * memory for what it would have to remember it leaves probes UNANSWERED: what it appended is void.
+ */
 #define UNANSWERED (-1)
 typedef int (*Serve)(void *index, const Probe *probe, Cursor *cursor, Pairs *out);
 
@@ -64,16 +65,16 @@ typedef struct {
     int64_t *first, *stop;
 } RowBounds;
 
-/* What an index makes of the bounds of n probes before it is asked: rows, where the times lay.  An index
- * without one is asked by times. */
+/* What an index makes of the bounds of n probes before it is asked: rows, where the times lay.  An
+ * index without one is asked by times. */
 typedef RowBounds (*Locate)(void *index, int64_t n, TimeBounds bounds);
 
-/* Set marks[bound] of every probe that finds a row at all, and say of how many that is so; asked where the
- * index decides alone. */
+/* Set marks[bound] of every probe that finds a row at all, and say of how many that is so; asked
+ * where the index decides alone. */
 typedef int64_t (*Exists)(void *index, const Probe *probe, uint8_t *marks);
 
-/* How a filter of its own kind goes over candidates; `bound` holds the row numbers, by partial result,
- * of the stream it names. */
+/* How a filter of its own kind goes over candidates; `bound` holds the row numbers, by partial
+ * result, of the stream it names. */
 typedef void (*Keep)(void *filter, const int64_t *bound, Pairs *pairs);
 
 /* Doubles as integers of the same order (no NaN); -0.0 and 0.0 are one value. */

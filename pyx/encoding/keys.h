@@ -63,7 +63,8 @@ static inline int64_t string_begin(const Strings *all, int64_t i) {
 
 #define STRINGS_TOGETHER 32 /* what their lookups read is asked for before the first of them */
 
-/* Hashes of n strings from number `first` on, whose entries will be looked for; of all that are usable. */
+/* Hashes of n strings from number `first` on, whose entries will be looked for; of all that are
+ * usable. */
 static inline void hash_strings(const Strings *all, const uint8_t *usable, int64_t first, int64_t n,
                                 const Entry *table, uint64_t wrap, int64_t *key) {
     for (int64_t i = 0; i < n; i++) {
@@ -97,7 +98,8 @@ static inline void find_pairs(Entry *table, uint64_t wrap, int32_t *code, const 
                               int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         if (i % ENTRIES_AHEAD == 0)
-            fetch_pairs(table, wrap, code + i, more + i, n - i < ENTRIES_AHEAD ? n - i : ENTRIES_AHEAD);
+            fetch_pairs(table, wrap, code + i, more + i,
+                        n - i < ENTRIES_AHEAD ? n - i : ENTRIES_AHEAD);
         if (code[i] >= 0 && more[i] >= 0)
             code[i] = find_integer(table, wrap, pair_key(code[i], more[i]))->code;
         else code[i] = -1;

@@ -1,4 +1,5 @@
-/* The loops between two probes: what to ask next, which candidates stand, longer partial results. */
+/* The loops between two probes: what to ask next, which candidates stand, longer partial results.
+ */
 #ifndef WINDJOIN_PIPELINE_H
 #define WINDJOIN_PIPELINE_H
 #include <math.h>
@@ -43,7 +44,8 @@ static inline int64_t saturated(__int128 value) {
 #define AT(column, type, row) (((const type *)(column)->data)[(row) & (column)->mask])
 
 /* Time bounds of the next hop: T - W <= t <= D, or t < D. */
-static inline void bounds(const Partials *in, int64_t window, int before, int64_t *lo, int64_t *hi) {
+static inline void bounds(const Partials *in, int64_t window, int before, int64_t *lo,
+                          int64_t *hi) {
     if (!before) {
         times_windows(in->latest, in->n, window, 0, lo, hi);
         memcpy(hi, in->deadline, (size_t)in->n * sizeof(int64_t));
@@ -64,8 +66,12 @@ static inline void gather_codes(const Column *column, const int64_t *row, int64_
 #define LEAST_REAL (-0x7ff0000000000001ll) /* -inf */
 #define MOST_REAL 0x7ff0000000000000ll
 
-static inline int at_most(double v, int64_t key, double high) { return v - from_sortable(key) <= high; }
-static inline int at_least(double v, int64_t key, double low) { return v - from_sortable(key) >= low; }
+static inline int at_most(double v, int64_t key, double high) {
+    return v - from_sortable(key) <= high;
+}
+static inline int at_least(double v, int64_t key, double low) {
+    return v - from_sortable(key) >= low;
+}
 
 /* First key in [LEAST_REAL, MOST_REAL] at which v - value <= high; v is finite. */
 static inline int64_t first_at_most(double v, double high) {
@@ -97,11 +103,12 @@ static inline void real_range(double v, double low, double high, int64_t *from, 
     *to = ~first_at_most(-v, -low); /* v - y >= low is (-v) - (-y) <= -low; ~key is that of -y */
 }
 
-/* What real_range does with nearly every value: three neighbouring keys decide.  Lanes where they do
- * not, or which are not finite, are left to it; a loop of this has no branch. */
+/* What real_range does with nearly every value: three neighbouring keys decide.  Lanes where they
+ * do not, or which are not finite, are left to it; a loop of this has no branch. */
 static inline int64_t near_first_at_most(double v, double high, int64_t *unsure) {
     int64_t key = sortable(v - high);
-    int below = at_most(v, key - 1, high), here = at_most(v, key, high), above = at_most(v, key + 1, high);
+    int below = at_most(v, key - 1, high), here = at_most(v, key, high),
+        above = at_most(v, key + 1, high);
     *unsure |= (below != 0) | (above == 0) | (key <= LEAST_REAL + 1) | (key >= MOST_REAL - 1);
     return key + !here;
 }
@@ -132,8 +139,14 @@ REAL_RANGES(real_ranges_avx512, TARGET_AVX512)
 static inline void real_ranges(const double *v, int64_t n, double low, double high, int64_t *from,
                                int64_t *to) {
 #ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512) { real_ranges_avx512(v, n, low, high, from, to); return; }
-    if (isa_level() == ISA_AVX2) { real_ranges_avx2(v, n, low, high, from, to); return; }
+    if (isa_level() == ISA_AVX512) {
+        real_ranges_avx512(v, n, low, high, from, to);
+        return;
+    }
+    if (isa_level() == ISA_AVX2) {
+        real_ranges_avx2(v, n, low, high, from, to);
+        return;
+    }
 #endif
     real_ranges_plain(v, n, low, high, from, to);
 }
@@ -149,7 +162,8 @@ static inline void value_range(const Comparison *c, int64_t row, int64_t *from, 
             int64_t v = AT(c->bound, int64_t, row);
             *from = saturated(v - c->high);
             *to = saturated(v - c->low);
-            if (v - c->high > INT64_MAX || v - c->low < INT64_MIN) *from = INT64_MAX, *to = INT64_MIN;
+            if (v - c->high > INT64_MAX || v - c->low < INT64_MIN)
+                *from = INT64_MAX, *to = INT64_MIN;
         }
         return;
     }
@@ -160,7 +174,8 @@ static inline void value_range(const Comparison *c, int64_t row, int64_t *from, 
     if (c->operation == GREATER) *to = v == INT64_MIN ? (*from = INT64_MAX, INT64_MIN) : v - 1;
 }
 
-static inline void value_ranges(const Comparison *c, const Partials *in, int64_t *from, int64_t *to) {
+static inline void value_ranges(const Comparison *c, const Partials *in, int64_t *from,
+                                int64_t *to) {
     const int64_t *row = in->row[c->bound_stream];
     if (c->operation == BETWEEN && c->real) {
         double v[RANGE_BLOCK];
@@ -175,7 +190,8 @@ static inline void value_ranges(const Comparison *c, const Partials *in, int64_t
 }
 
 /* The same for one more condition on a value that has a range already. */
-static inline void narrow_ranges(const Comparison *c, const Partials *in, int64_t *from, int64_t *to) {
+static inline void narrow_ranges(const Comparison *c, const Partials *in, int64_t *from,
+                                 int64_t *to) {
     const int64_t *row = in->row[c->bound_stream];
     for (int64_t i = 0; i < in->n; i++) {
         int64_t least, most;
@@ -191,26 +207,29 @@ static inline int difference_within(int64_t x, int64_t y, __int128 low, __int128
 }
 
 /* Keep pair k at place m if it fits; a loop of it never branches on the data. */
-#define KEEP_PAIR(pairs, m, k, fits)                              \
-    do {                                                          \
-        int fits_ = (fits);                                       \
-        (pairs)->probe[m] = (pairs)->probe[k];                    \
-        (pairs)->row[m] = (pairs)->row[k];                        \
-        if ((pairs)->time) (pairs)->time[m] = (pairs)->time[k];   \
-        m += fits_;                                               \
+#define KEEP_PAIR(pairs, m, k, fits)                                                               \
+    do {                                                                                           \
+        int fits_ = (fits);                                                                        \
+        (pairs)->probe[m] = (pairs)->probe[k];                                                     \
+        (pairs)->row[m] = (pairs)->row[k];                                                         \
+        if ((pairs)->time) (pairs)->time[m] = (pairs)->time[k];                                    \
+        m += fits_;                                                                                \
     } while (0)
 
-#define FILTER(type, condition)                                   \
-    for (int64_t k = 0; k < n; k++) {                             \
-        type x = AT(c->bound, type, row[pairs->probe[k]]);        \
-        type y = AT(c->target, type, pairs->row[k]);              \
-        KEEP_PAIR(pairs, m, k, condition);                        \
+#define FILTER(type, condition)                                                                    \
+    for (int64_t k = 0; k < n; k++) {                                                              \
+        type x = AT(c->bound, type, row[pairs->probe[k]]);                                         \
+        type y = AT(c->target, type, pairs->row[k]);                                               \
+        KEEP_PAIR(pairs, m, k, condition);                                                         \
     }
 
-#define FILTER_BOTH(condition)                                    \
-    do {                                                          \
-        if (c->real) { FILTER(double, condition) }                \
-        else { FILTER(int64_t, condition) }                       \
+#define FILTER_BOTH(condition)                                                                     \
+    do {                                                                                           \
+        if (c->real) {                                                                             \
+            FILTER(double, condition)                                                              \
+        } else {                                                                                   \
+            FILTER(int64_t, condition)                                                             \
+        }                                                                                          \
     } while (0)
 
 static inline void keep_comparison(const Comparison *c, const Partials *in, Pairs *pairs) {
@@ -321,8 +340,8 @@ static inline void mark_rows(const int64_t *row, int64_t n, uint8_t *marks) {
     }
 }
 
-/* The same of rows that stand together if they are equal, as those who asked do: the end of a long run is
- * looked for in steps that double. */
+/* The same of rows that stand together if they are equal, as those who asked do: the end of a long
+ * run is looked for in steps that double. */
 static inline void mark_runs(const int64_t *row, int64_t n, uint8_t *marks) {
     int64_t i = 0;
     while (i < n) {
