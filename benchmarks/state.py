@@ -1,4 +1,4 @@
-"""Bounded memory, spilling, clean-up and snapshots: ratios within one process.
+"""Bounded memory, spilling, clean-up, relocation and snapshots: ratios within one process.
 
 ``python -m benchmarks.state`` prints a table; ``--rows`` sets how many rows there are.  Everything
 goes through public calls; CPU time is of the process.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import platform
 import shutil
 import tempfile
@@ -20,8 +21,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import windjoin as wj
+from windjoin.state.residence import groups_of_hashes
 
-PUSH = 1024
+PUSH, GROUPS = 1024, 300
 
 
 def three_way(rows: int, payload: int = 0) -> tuple[Any, dict[str, pa.Table]]:
@@ -38,25 +40,25 @@ def three_way(rows: int, payload: int = 0) -> tuple[Any, dict[str, pa.Table]]:
     return query, tables
 
 
-def pushed(session: Any, tables: dict[str, pa.Table]) -> tuple[int, float, float]:
-    """Results of all rows, CPU seconds, and the most memory in megabytes."""
+def pushed(session: Any, tables: dict[str, pa.Table]) -> tuple[int, float, int]:
+    """Results of all rows, CPU seconds, and the most bytes of state, now and then looked at."""
     gc.collect()
     began, found, most = time.process_time(), 0, 0
     for start in range(0, tables["a"].num_rows, PUSH):
         for name, table in tables.items():
             found += session.push(name, table.slice(start, PUSH)).num_rows
-        if start % (64 * PUSH) == 0:
-            most = max(most, rss())
+        if start % (16 * PUSH) == 0:
+            most = max(most, session.state_bytes)
     found += session.close().num_rows
-    return found, time.process_time() - began, max(most, rss())
+    return found, time.process_time() - began, most
 
 
-def rss() -> float:
-    """Megabytes that are this process's own, without mapped files."""
+def rss() -> int:
+    """Bytes that are this process's own, without mapped files."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon"):
-            return int(line.split()[1]) / 1000
-    return 0.0
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def opened(query: Any, tables: dict[str, pa.Table], **options: Any) -> Any:
@@ -77,11 +79,10 @@ def bounded(rows: int) -> dict[str, Any]:
     state = session.state_bytes
     session.abandon()
     limit = state // 8
-    base = rss()
     spilling = opened(query, tables, memory=limit)
     spilled = pushed(spilling, tables)
     assert spilled[0] == whole[0] == never[0]
-    query, tables = three_way(rows // 8, payload=4096)
+    query, tables = three_way(rows // 24, payload=4096)
     wide = pushed(opened(query, tables), tables)
     keys = opened(query, tables, memory=max(sum(t.nbytes for t in tables.values()) // 20, 1))
     cold = pushed(keys, tables)
@@ -92,7 +93,7 @@ def bounded(rows: int) -> dict[str, Any]:
         "spills": spilling.metrics["memory"]["spills"],
         "clean-up share of results": spilling.metrics["memory"]["results_cleaned_up"] / whole[0],
         "clean-up results per second over the batch join's": cleaned(three_way(rows), spilling),
-        "anonymous memory beyond the start over the limit": (spilled[2] - base) * 1e6 / limit,
+        "most bytes of state then over the limit": spilled[2] / limit,
         "throughput with payload 20x the limit over in memory": wide[1] / cold[1],
         "spills of rows then": keys.metrics["memory"]["spills"],
     }
@@ -105,6 +106,44 @@ def cleaned(case: tuple[Any, dict[str, pa.Table]], session: Any) -> float:
     batch = results / (time.perf_counter() - began)
     done = session.metrics["memory"]
     return done["results_cleaned_up"] / max(done["clean_up_seconds"], 1e-9) / batch
+
+
+def relocated(rows: int, payload: int = 4096) -> dict[str, Any]:
+    """Two hosts; one has nearly all rows, which are wide, and half of the difference moves."""
+    a, b = (wj.stream(name, time="t", window=10 * rows) for name in "ab")
+    now = [0.0]
+    keys = np.arange(100 * GROUPS)
+    of_first = keys[groups_of_hashes(keys, GROUPS) % 2 == 0]  # groups go to hosts in turn
+    random = np.random.default_rng(1)
+    wide = pa.array([random.bytes(payload)] * PUSH, pa.binary(payload))
+
+    def some(first: int, keys: Any) -> pa.Table:
+        return pa.table({"t": np.arange(first, first + PUSH), "k": keys, "p": wide})
+
+    session = wj.join(a, b, on=a["k"] == b["k"]).open(
+        dict.fromkeys("ab", some(0, keys[:PUSH]).schema), hosts=2, clock=lambda: now[0],
+        memory=wj.Memory("100GB", groups=GROUPS), segment=PUSH,
+    )  # fmt: skip
+    for at in range(0, rows, PUSH):
+        session.push("a", some(at, random.choice(of_first, PUSH)))
+    session.push("b", some(rows, keys[:PUSH]).slice(0, 1))
+    before, bytes_before = rss(), session.state_bytes
+    for step in range(1, 4):
+        now[0] = 100.0 * step
+        session.push("a", some(rows + step * PUSH, random.choice(of_first, PUSH)))
+        session.push("b", some(rows + step * PUSH, random.choice(of_first, PUSH)).slice(0, 8))
+    session.advance("a", rows + 8 * PUSH)
+    session.advance("b", rows + 8 * PUSH)
+    grown, done = rss() - before, session.metrics["memory"]
+    session.abandon()
+    share = done["relocated_rows"] / rows
+    return {
+        "relocated, GB": bytes_before * share / 1e9,
+        "relocated groups": done["relocated_groups"],
+        "longest pause of a group, ms": 1e3 * done["longest_pause"],
+        "pause in all, ms": 1e3 * done["relocation_seconds"],
+        "memory grown meanwhile over what was relocated": grown / (bytes_before * share),
+    }
 
 
 def saved(rows: int) -> dict[str, Any]:
@@ -121,12 +160,13 @@ def saved(rows: int) -> dict[str, Any]:
         began = time.perf_counter()
         session.save(folder)
         whole = time.perf_counter() - began
+        plain = plainly_written(folder / "plain", max(folder.glob("rows-*"), key=size))
         more = table.slice(0, rows // 100).set_column(0, "t", [at[: rows // 100] + rows])
         session.push("a", more)
         began = time.perf_counter()
         session.save(folder)
         change = time.perf_counter() - began
-        sizes = sorted(file.stat().st_size for file in folder.glob("rows-*"))
+        sizes = sorted(map(size, folder.glob("rows-*")))
         session.abandon()
         del session
         began = time.perf_counter()
@@ -141,20 +181,42 @@ def saved(rows: int) -> dict[str, Any]:
         "rows": rows,
         "save, GB of rows (40 bytes) per second": 40 * rows / whole / 1e9,
         "save, GB of the file per second": sizes[-1] / whole / 1e9,
+        "the same bytes written plainly, GB per second": sizes[-1] / plain / 1e9,
         "incremental bytes after 1 % over the whole": sizes[0] / sizes[-1],
         "incremental seconds over the whole": change / whole,
         "restore until the first push is answered, s": restore,
     }
 
 
+def size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def plainly_written(path: Path, source: Path) -> float:
+    """Seconds in which the bytes of a file, which are in memory, are on disk under another name."""
+    data = source.read_bytes()
+    began = time.perf_counter()
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    seconds = time.perf_counter() - began
+    path.unlink()
+    return seconds
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=300_000, help="of each stream, bounded")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of each stream, bounded")
+    parser.add_argument(
+        "--moved", type=int, default=600_000, help="rows of 4 kB, half of them move"
+    )
     parser.add_argument("--saved", type=int, default=10_000_000, help="of a snapshot")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     found = {"machine": platform.processor() or platform.machine(), "windjoin": wj.__version__,
-             "pyarrow": pa.__version__, **bounded(given.rows), **saved(given.saved)}  # fmt: skip
+             "pyarrow": pa.__version__, **bounded(given.rows), **relocated(given.moved),
+             **saved(given.saved)}  # fmt: skip
     for name, value in found.items():
         print(f"{name:60} {value if isinstance(value, (str, int)) else f'{value:.3g}'}")
     if given.output is not None:

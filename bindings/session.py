@@ -255,11 +255,12 @@ class Session(PushingSession, Generic[Out]):
         return self._waiting.schemas if self._bound is None else self._bound.schemas
 
     @whole
-    def close(self) -> Out:
+    def close(self, progress: ProgressOption = False) -> Out:
         """End the session; the results still to come.
 
         Without ``hosts`` that is an empty table, as results leave with their last member; but for
-        ``nearest=``, which waits until no better partner can come.
+        ``nearest=``, which waits until no better partner can come, and ``memory=``, for rows on
+        disk.  ``progress``: a bar for these, or a function of (done, in all), in rows.
 
         >>> import windjoin as wj
         >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -269,7 +270,7 @@ class Session(PushingSession, Generic[Out]):
         >>> session.close().num_rows, session.closed
         (0, True)
         """
-        return cast(Out, self._close(self._live is not None))
+        return cast(Out, self._close(self._live is not None, progress))
 
     @whole
     def abandon(self) -> None:
@@ -290,7 +291,7 @@ class Session(PushingSession, Generic[Out]):
         """
         return bool(self._ended)
 
-    def _close(self, flush: bool) -> Results:
+    def _close(self, flush: bool, progress: ProgressOption = False) -> Results:
         if self._ended:
             return self._nothing()
         self._session_lock.begin()
@@ -300,7 +301,8 @@ class Session(PushingSession, Generic[Out]):
             with AS_OWN_ERRORS:
                 last = self._results(self._numbered(self._live.flush()))
                 if self._memory is not None:
-                    self._owed += map(self._results, self._memory.clean_up())
+                    with progress_bar(progress, "cleaning up", "rows") as report:
+                        self._owed += map(self._results, self._memory.clean_up(report))
                 results = self._with_owed(last)
             results = self._leaving(results, self.sequence + 1)
         if self._sink is not None:

@@ -82,7 +82,7 @@ class Keeper:
         self.most_rows: dict[int | None, int] = {}  # that fit, by host, once that is known
         self._learned_at: dict[int | None, int] = {}  # spills that there had been then
         self._least_often: int = min(max(self.limit // EASY, 1), CHECK_EVERY)  # rows
-        self._often = self._least_often
+        self._often: int = self._least_often
         self._bytes: int = 0
         self._since = self._rows_seen = 0
         self._allowance = allowance if allowance is not None else Allowance()

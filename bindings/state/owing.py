@@ -193,8 +193,8 @@ class Owing:
         while self._jobs:
             job = self._jobs[0]
             yield from self._step()
-            if report is not None:
-                report(min(job.joined, job.rows), job.rows)
+            if report is not None:  # loads that owe nothing are not joined
+                report(min(job.joined, job.rows) if self._jobs else job.rows, job.rows)
 
     def close(self) -> None:
         """Nothing is owed any more."""

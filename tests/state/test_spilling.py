@@ -232,6 +232,27 @@ def test_clean_up_is_interrupted_and_goes_on(tmp_path: Path) -> None:
     assert found == expected(query, tables)
 
 
+@pytest.mark.parametrize("how", ["clean_up", "close"])
+def test_cleaning_up_says_how_far_it_is(how: str, tmp_path: Path) -> None:
+    query = equality()
+    tables = {n: rows(300, seed, keys=40) for seed, n in enumerate("ab")}
+    session = query.open({n: t.schema for n, t in tables.items()}, memory=1, spill=tmp_path)
+    for name, table in tables.items():
+        session.push(name, table.slice(0, 150))
+    for name, table in tables.items():
+        session.push(name, table.slice(150))
+    seen: list[tuple[int, int]] = []
+
+    def see(done: int, total: int) -> None:
+        seen.append((done, total))
+
+    if how == "clean_up":
+        list(session.clean_up(progress=see))
+    session.close(progress=see)
+    assert seen[-1][0] == seen[-1][1] > 0
+    assert all(0 <= done <= total for done, total in seen)
+
+
 def test_files_go_as_streams_come_on(tmp_path: Path) -> None:
     query = equality()
     session = query.open(memory=1, spill=tmp_path)
