@@ -110,7 +110,7 @@ def cleaned(case: tuple[Any, dict[str, pa.Table]], session: Any) -> float:
 
 def relocated(rows: int, payload: int = 4096) -> dict[str, Any]:
     """Two hosts; one has nearly all rows, which are wide, and half of the difference moves."""
-    a, b = (wj.stream(name, time="t", window=10 * rows) for name in "ab")
+    a, b = (wj.stream(name, time="t", window=2 * rows) for name in "ab")
     now = [0.0]
     keys = np.arange(100 * GROUPS)
     of_first = keys[groups_of_hashes(keys, GROUPS) % 2 == 0]  # groups go to hosts in turn
