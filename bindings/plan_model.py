@@ -238,4 +238,13 @@ def expected(
     for share in (*shares, *map(statistics.share, step.filters)):
         seen.append(left)
         left *= share
-    return HopCounts(asked, came, kept, tuple(seen))
+    compared = _compared(step, statistics, rows, asked, came)
+    return HopCounts(asked, came, kept, tuple(seen), compared)
+
+
+def _compared(
+    step: OrderHop, statistics: Statistics, rows: float, asked: float, came: float
+) -> float:
+    """Pairs that are read: those that a sample's bounds left open, else all that come."""
+    known = [statistics.compared.get(p.place) for p in step.access.covers]
+    return came if len(known) != 1 or known[0] is None else asked * rows * known[0]

@@ -57,20 +57,22 @@ def with_seen(
         Sample.of(table, one, stream.window)
         for table, one, stream in zip(tables, rows, bound.spec.streams, strict=True)
     ]
-    shares = dict(found.selectivity)
+    shares, compared = dict(found.selectivity), dict(found.compared)
     for predicate in predicates:
         condition = _condition_of(query, predicate, predicates)
         if condition is not None:
             numbers = sorted(predicate.streams_read)
-            share = _share(query, (condition,), numbers, samples)
-            if share is not None:
-                shares[predicate.place] = share
+            seen = _seen(query, (condition,), numbers, samples)
+            if seen is not None:
+                shares[predicate.place] = seen.passed
+            if seen is not None and seen.compared is not None:
+                compared[predicate.place] = seen.compared
     joint = dict(found.joint)
     if len(predicates) > 1:
-        share = _share(query, query.on, range(len(samples)), samples)
-        if share is not None:
-            joint = {frozenset(p.place for p in predicates): share, **joint}
-    return replace(found, selectivity=shares, joint=joint)
+        seen = _seen(query, query.on, range(len(samples)), samples)
+        if seen is not None:
+            joint = {frozenset(p.place for p in predicates): seen.passed, **joint}
+    return replace(found, selectivity=shares, joint=joint, compared=compared)
 
 
 def _condition_of(
@@ -88,10 +90,18 @@ def _condition_of(
     )
 
 
-def _share(
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What samples that were joined say, as shares of the combinations inside the windows."""
+
+    passed: float
+    compared: float | None  # that bounds left open; None: no index counted them
+
+
+def _seen(
     query: Query, on: Sequence[Expression], numbers: Sequence[int], samples: Sequence[Sample]
-) -> float | None:
-    """Share of combinations inside the windows that pass; None if too few were found to say."""
+) -> Seen | None:
+    """Shares of what is inside the windows; None if too few were found to say."""
     used = [samples[number] for number in numbers]
     streams: list[Stream] = [query.streams[number] for number in numbers]
     asked = join(*streams, on=list(on), closed=query.closed, cross=True)
@@ -120,7 +130,16 @@ def _share(
             break
         warm = True  # functions are compiled now
         length *= LONGER
-    return result[0] / result[1] if result[0] >= FEW else None
+    return Seen(result[0] / result[1], _compared(asked, result[1])) if result[0] >= FEW else None
+
+
+def _compared(asked: Query, combinations: float) -> float | None:
+    """Of a query over two streams that has run: what its index had to read of all combinations."""
+    last = asked.runs.last()
+    hops = [] if last is None else last.run.hops
+    if len(hops) != 1 or hops[0].get("compared", -1) < 0:
+        return None
+    return float(hops[0]["compared"]) / combinations
 
 
 def _stretch(sample: Sample, begin: int, end: int) -> Sample:

@@ -60,6 +60,7 @@ class HopCounts:
     proposed: float  # rows, by the index
     kept: float
     filtered: tuple[float, ...]  # rows that came to each filter
+    compared: float  # pairs that the index read to decide: where bounds decide some, the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def asked(name: str, step: OrderHop, counts: HopCounts, held: StateSize) -> Work
             work[f"{name}: entry"] += counts.asked * access.seen.common * rows
     elif isinstance(access, Alike):
         width = held.widths[step.stream][access.column]
-        work[f"{name}: candidate number"] += counts.proposed * width
+        work[f"{name}: candidate number"] += counts.compared * width
         for one in access.predicates:
             side = varlen_sides(one, step.stream)[0]
             looked_at = min(counts.asked, held.together[side.stream]) * rows
@@ -225,4 +226,11 @@ def counts_of(measured: Mapping[str, Any], before: Mapping[str, Any] | None = No
         float(measured["proposed"] - old["proposed"]),
         float(measured["kept"] - old["kept"]),
         tuple(new - gone for new, gone in zip(seen, seen_before, strict=True)),
+        compared_of(measured) - compared_of(old),
     )
+
+
+def compared_of(measured: Mapping[str, Any]) -> float:
+    """Pairs that a hop of a pipeline read to decide."""
+    count = measured.get("compared", -1)
+    return float(measured["proposed"] if count < 0 else count)

@@ -84,7 +84,7 @@ def planned(
     hosts: int = 1,
 ) -> Plan:
     """The plan of a query, as `windjoin.plan` is asked for it."""
-    learned = _assumed(query) if statistics is None else _learned(query, statistics)
+    learned = _assumed(query) if statistics is None else learned(query, statistics)
     model = learned.model(rates, cpu, batch_rows)
     alternatives = tuple(_alternatives(model, hosts)[:MOST_ALTERNATIVES])
     assumed = statistics is None
@@ -105,7 +105,7 @@ def _assumed(query: Query) -> Learned:
     return Learned(bound, None, assumed_widths(bound), passing)
 
 
-def _learned(query: Query, tables: Mapping[str, Any]) -> Learned:
+def learned(query: Query, tables: Mapping[str, Any]) -> Learned:
     """The query bound to the schemas of some tables, and what these say of it."""
     missing = [name for name in query.names if name not in tables]
     if missing:

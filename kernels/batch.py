@@ -370,7 +370,7 @@ class _Job:
                 self.run_info.hops = measured
                 return
             for total, one in zip(self.run_info.hops, measured, strict=True):
-                for name in ("asked", "proposed", "kept"):
+                for name in ("asked", "proposed", "kept", "compared"):
                     total[name] += one[name]
                 total["filters"] = [
                     (seen + more_seen, kept + more_kept)

@@ -49,6 +49,8 @@ class Statistics:
     selectivity: dict[int, float]  # by place of the predicate
     joint: dict[frozenset[int], float] = field(default_factory=dict)  # of several at once
     items: dict[int, ItemCounts] = field(default_factory=dict)  # by place of similarities of sets
+    # by place of similarities with bounds: of the pairs in a window those that they leave open
+    compared: dict[int, float] = field(default_factory=dict)
 
     def share(self, predicate: Predicate) -> float:
         """Share of pairs inside the windows that ``predicate`` lets pass."""

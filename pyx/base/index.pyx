@@ -115,6 +115,11 @@ cdef class Prober:
         """Bytes allocated."""
         raise NotImplementedError(f"{type(self).__name__} does not say how large it is")
 
+    @property
+    def compared(self):
+        """Pairs that bounds left open, so that they were compared; -1: it does not count them."""
+        return -1
+
 
 cdef class PairFilter:
     """A test of candidate pairs: calls ``keep`` with ``filter``, which stays where it is."""

@@ -122,7 +122,7 @@ cdef class Pipeline(Runner):
     cdef Partials start
     cdef int32_t *start_codes  # of the first hop, where the start rows come key by key
     cdef bint codes_given
-    cdef list _probers
+    cdef list _probers  # of the hops, or None
     cdef list _indexes  # of the hops
     cdef Index _first_index
     cdef list _alive  # everything the C structs point at
@@ -248,9 +248,9 @@ cdef class Pipeline(Runner):
         self._alive.append((index, codes, spaces, ranges, operands, prober, time))
         hop.before = before
         hop.time = &time.column if time is not None else NULL
+        self._probers.append(prober)
         if prober is not None:
             hop.prober = (<Prober?>prober).prober
-            self._probers.append(prober)
         hop.n_codes = len(codes)
         for k in range(hop.n_codes):
             hop.code_stream[k] = codes[k][0]
@@ -305,7 +305,7 @@ cdef class Pipeline(Runner):
     @property
     def nbytes(self):
         """Bytes of the blocks of all hops, about."""
-        asking = sum(prober.nbytes for prober in self._probers)
+        asking = sum(prober.nbytes for prober in self._probers if prober is not None)
         return self.block * (28 + self.n_hops * (76 + 8 * self.n_hops)) + asking
 
     cdef int _carry_on(self, PipelineHop *hop) except -1:
@@ -396,7 +396,7 @@ cdef class Pipeline(Runner):
 
     def measured(self):
         """Per hop: stream, partial results that asked, candidates proposed, kept; filters' too;
-        and what its index learned."""
+        pairs that bounds left open (-1: not counted); and what its index learned."""
         return [
             {
                 "stream": self.hops[h].stream,
@@ -404,6 +404,7 @@ cdef class Pipeline(Runner):
                 "asked": self.hops[h].asked,
                 "proposed": self.hops[h].proposed,
                 "kept": self.hops[h].kept,
+                "compared": -1 if self._probers[h] is None else self._probers[h].compared,
                 "filters": self.filters.measured(
                     self.hops[h].first_filter, self.hops[h].first_filter + self.hops[h].n_filters
                 ),

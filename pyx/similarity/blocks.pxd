@@ -38,6 +38,7 @@ cdef extern from "probe_groups.h" nogil:
         const Column *time
         int64_t own_window
         int64_t target_window
+        int64_t compared
         int64_t room
         MatchSet *match_sets
         Bits *bits

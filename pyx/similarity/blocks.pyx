@@ -40,6 +40,7 @@ cdef class GroupProber(Prober):
             part.time = &(<ColumnView?>time).column
             part.own_window = own_window
             part.target_window = target_window
+            part.compared = -1
             part.match_sets = <MatchSet *>malloc(MOST_MATCH_SETS * sizeof(MatchSet))
             part.slot = <int32_t *>calloc(MATCH_SET_SLOTS, sizeof(int32_t))
             if part.match_sets == NULL or part.slot == NULL:
@@ -49,6 +50,16 @@ cdef class GroupProber(Prober):
             self.group.others = <Others *>calloc(1, sizeof(Others))
             if self.group.others == NULL:
                 out_of_memory(b"match_sets", 1)
+
+    @property
+    def compared(self):
+        cdef int64_t total = 0
+        cdef int k
+        for k in range(self.group.n_parts):
+            if self.group.part[k].compared < 0:
+                return -1
+            total += self.group.part[k].compared
+        return total
 
     @property
     def nbytes(self):

@@ -36,6 +36,8 @@ typedef struct {
     int32_t *slot; /* answer + 1; 0: empty */
     int64_t list_used, list_room;
     int32_t *list; /* rows of answers that have few, as 512 * block + place */
+    int64_t
+        compared; /* pairs that were read to the end to decide; -1: an index that does not count */
     int32_t place[MOST_PROBES]; /* probe - begin -> answer */
 } MeasureMatches;
 

@@ -208,6 +208,7 @@ static inline void settle(const Segments *s, MeasureMatches *part, int64_t b, in
             if (one->row.n != s->width)
                 one->sure.word[w] = 0, one->maybe.word[w] = odd & own.word[w];
         }
+        for (int w = 0; w < WORDS; w++) part->compared += __builtin_popcountll(one->maybe.word[w]);
         if (!decided_by_sum(&part->measure)) decide(part, block, a->row, &one->maybe, &one->sure);
     }
     if (decided_by_sum(&part->measure)) decide_sums(part, block, probing, n);
@@ -267,6 +268,7 @@ static inline void fill_together(Segments *s, MeasureMatches *part, int64_t from
 }
 
 static int segments_fill(void *index, MeasureMatches *p) {
+    if (p->compared < 0) p->compared = 0;
     for (int64_t from = p->filled; from < p->n_match_sets; from += MOST_TOGETHER)
         fill_together(index, p, from,
                       p->n_match_sets - from < MOST_TOGETHER ? p->n_match_sets - from

@@ -14,6 +14,7 @@ from windjoin.errors import QueryError
 from windjoin.kernels.enumeration import every_order
 from windjoin.kernels.order import best_order
 from windjoin.kernels.statistics import Statistics
+from windjoin.planning import learned
 
 from tests.command import TWO_STREAMS, query_file, refusal, windjoin
 
@@ -61,6 +62,28 @@ def test_conditions_that_go_together_are_seen_as_they_are() -> None:
     tables = {name: rows(seed, RATES[name]) for seed, name in enumerate("abc")}
     plan = wj.plan(query, rates=RATES, statistics=tables)
     assert plan.output_rate == pytest.approx(query.run(tables).num_rows / 60, rel=0.25)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_pairs_that_bounds_decide_are_not_planned_to_be_read(noisy: bool) -> None:
+    """Means of segments tell flat images apart; of noise every byte is read."""
+    query = wj.join(A, B, on=wj.mean_abs_diff(A["v"], B["v"]) <= (85.0 if noisy else 40.0))
+    tables = {}
+    for seed, name in enumerate("ab"):
+        random = np.random.default_rng(seed)
+        level = random.integers(0, 256, (240, 1), np.uint8).repeat(3000, axis=1)
+        pixels = random.integers(0, 256, level.shape, np.uint8) if noisy else level
+        tables[name] = {"t": np.arange(240) * 100, "v": pixels}
+    seen = learned(query, tables).seen
+    assert seen is not None
+    query.run(tables)
+    last = query.runs.last()
+    assert last is not None
+    (hop,) = last.run.hops
+    assert hop["proposed"] > 1000
+    share = hop["compared"] / hop["proposed"] * seen.selectivity[0]
+    assert seen.compared[0] == pytest.approx(share, rel=0.5, abs=0.05)
+    assert (seen.compared[0] > 0.2) is noisy
 
 
 def test_filters_and_odd_functions_are_planned_for() -> None:
