@@ -84,8 +84,8 @@ def planned(
     hosts: int = 1,
 ) -> Plan:
     """The plan of a query, as `windjoin.plan` is asked for it."""
-    learned = _assumed(query) if statistics is None else learned(query, statistics)
-    model = learned.model(rates, cpu, batch_rows)
+    known = _assumed(query) if statistics is None else learned(query, statistics)
+    model = known.model(rates, cpu, batch_rows)
     alternatives = tuple(_alternatives(model, hosts)[:MOST_ALTERNATIVES])
     assumed = statistics is None
     fragments = (
@@ -94,8 +94,8 @@ def planned(
         else divided(query, model, alternatives[0], sites, lengths_of(links), weights, assumed)
     )
     return Plan(
-        query, rates, alternatives, fragments, assumed, cpu, learned.bound.schemas,
-        batch_plan(model), learned.seen, learned.passing,
+        query, rates, alternatives, fragments, assumed, cpu, known.bound.schemas,
+        batch_plan(model), known.seen, known.passing,
     )  # fmt: skip
 
 
