@@ -2,10 +2,12 @@
 #ifndef WINDJOIN_SCORES_H
 #define WINDJOIN_SCORES_H
 #include "lanes.h"
+#include "small_sets.h"
 #include "stamps.h"
 
 #define NO_COUNT (-1)   /* a count that there is not; NaN among the other measures */
 #define ROWS_AHEAD 8    /* pairs whose rows are fetched before they are measured */
+#define LOOKED_AT 256 /* results: the others are like them */
 #define FETCHED_BYTES 256 /* of a row; the processor finds what comes behind by itself */
 
 /* Rows `left` and `right` of n results, and where their scores go: `counts` as integers. */
@@ -96,10 +98,6 @@ static inline int64_t run_of(const int64_t *row, int64_t i, int64_t n) {
 /* Items that the row of many results has in common with another. */
 static inline int64_t common_with(const Stamps *stamps, int able, Components one,
                                   Components other) {
-#ifdef WINDJOIN_X86
-    if (isa_level() == ISA_AVX512 && one.n <= MOST_COMPARED && other.n <= MOST_COMPARED)
-        return few_in_common_avx512(one.at, one.n, other.at, other.n);
-#endif
     if (!able || other.n > 16 * one.n) return common_items(one.at, one.n, other.at, other.n);
     return stamps_count(stamps, other);
 }
@@ -125,7 +123,82 @@ static void score_stamped(const Scored *s, Stamps *stamps, int turned, int64_t i
     if (able) stamps_clear(stamps, one);
 }
 
+#ifdef WINDJOIN_X86
+/* What the first results tell of all: whether most are pairs of small sets, and whether it is on
+ * the right that a result has the row of the one before it. */
+typedef struct {
+    int small, turned;
+} Look;
+
+static inline Look look_at(const Scored *s) {
+    const int64_t n = s->n < LOOKED_AT ? s->n : LOOKED_AT;
+    int64_t small = 0, left = 0, right = 0;
+    for (int64_t i = 0; i < n; i++) {
+        small += both_small(left_of(s, i).n, right_of(s, i).n);
+        left += i && s->left[i] == s->left[i - 1];
+        right += i && s->right[i] == s->right[i - 1];
+    }
+    return (Look){2 * small > n, right > left};
+}
+
+/* The sets of n results' rows on one side: what `components` reads, kept where no write of a score
+ * can change it. */
+typedef struct {
+    const int64_t *row, *start;
+    const int32_t *length;
+    int64_t start_mask, length_mask;
+} SetSide;
+
+static inline SetSide set_side(const VarlenView *wide, const int64_t *row) {
+    const SetSide side = {row, (const int64_t *)wide->start->data,
+                          (const int32_t *)wide->length->data, wide->start->mask,
+                          wide->length->mask};
+    return side;
+}
+
+static inline const int32_t *set_at(const SetSide *side, int64_t i) {
+    return (const int32_t *)(intptr_t)side->start[side->row[i] & side->start_mask];
+}
+static inline int64_t set_size(const SetSide *side, int64_t i) {
+    return side->length[side->row[i] & side->length_mask];
+}
+
+/* Pairs one by one.  The items that are taken one after the other are those of the side on which
+ * rows repeat: how many there are is then foreseen by the processor. */
+TARGET_AVX512 static void score_small_sets(const Scored *s, int turned) {
+    const int measure = s->m->measure;
+    const SetSide left = set_side(&s->m->probing, s->left);
+    const SetSide right = set_side(&s->m->target, s->right);
+    const SetSide one = turned ? right : left, other = turned ? left : right;
+    const int64_t n = s->n;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t n_one = set_size(&one, i), n_other = set_size(&other, i);
+        const int32_t *at = set_at(&one, i), *other_at = set_at(&other, i);
+        FETCH(set_at(&other, i + ROWS_AHEAD < n ? i + ROWS_AHEAD : i), 0);
+        if (n_one < 0 || n_other < 0) {
+            score_put(s, i, NAN);
+            continue;
+        }
+        const int64_t common = is_small(at, n_one) && is_small(other_at, n_other)
+                                   ? small_common_with_16_avx512(at, n_one, other_at, n_other)
+                                   : common_avx512(at, n_one, other_at, n_other);
+        if (measure == OVERLAP) s->out[i] = common;
+        else
+            score_put(
+                s, i,
+                set_value(measure, common, turned ? n_other : n_one, turned ? n_one : n_other));
+    }
+}
+#endif
+
 static void score_sets(const Scored *s) {
+#ifdef WINDJOIN_X86
+    const Look seen = look_at(s);
+    if (isa_level() == ISA_AVX512 && seen.small) {
+        score_small_sets(s, seen.turned);
+        return;
+    }
+#endif
     Stamps stamps = {NULL, 0};
     for (int64_t i = 0; i < s->n;) {
         const int64_t left = run_of(s->left, i, s->n), right = run_of(s->right, i, s->n);

@@ -38,6 +38,7 @@ def a_vector(lengths: tuple[int, ...], special: float = 0.0) -> Draw:
 
 SHAPES: dict[str, tuple[str, pa.DataType, Draw]] = {
     "few items": ("sets", pa.list_(pa.int64()), a_set(12)),
+    "some items": ("sets", pa.list_(pa.int64()), a_set(31)),
     "many items": ("sets", pa.list_(pa.int64()), a_set(90)),
     "far codes": ("sets", pa.list_(pa.int64()), a_set(8, 1 << 40)),
     "floats": ("vectors", pa.list_(pa.float32()), a_vector((19,))),
@@ -92,9 +93,30 @@ def test_scores_of_many_results_equal_the_oracle(shape: str) -> None:
     check(shape)
 
 
+def test_items_whose_codes_differ_by_a_power_of_two_are_not_the_same() -> None:
+    """Codes below 1 << 16 are compared by 16 bits; others that have these bits are other items."""
+    random = np.random.default_rng(1)
+    items = [item + (code << 16) for item in range(6) for code in range(3)]
+    many = [list(range(3 << 16))]  # so that an item has a code of its size
+    values = [
+        *many,
+        *(random.permutation(items)[: random.integers(0, 17)].tolist() for _ in many * 60),
+    ]
+    come = table(list(enumerate(values)), pa.list_(pa.int64()))
+    a, b = (wj.stream(stream, time="t", window=len(values)) for stream in "ab")
+    score = wj.overlap(a["v"], b["v"]).alias("score")
+    found = wj.join(a, b, on=a["i"] + b["i"] > 0, select=[a["i"], b["i"], score]).run(
+        {"a": come, "b": come}, threads=1
+    )
+    sets = [set(value) for value in values]
+    assert found.num_rows == len(sets) ** 2 - 1
+    for row in found.to_pylist():
+        assert row["score"] == len(sets[row["a_i"]] & sets[row["b_i"]]), row
+
+
 SCRIPT = """
 from tests.kernels.test_score_blocks import check
-for shape in ("few items", "floats", "no numbers"):
+for shape in ("few items", "some items", "floats", "no numbers"):
     check(shape)
 print("the same")
 """
