@@ -8,79 +8,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from windjoin.binding import BoundQuery
 from windjoin.diffusion.balance import F64
-from windjoin.diffusion.cluster import FOREVER, ROW_NUMBER, Bounds, Cluster, Room
-from windjoin.diffusion.errors import HostError, RoutingError
+from windjoin.diffusion.cluster import FOREVER, Bounds, Cluster, Room
 from windjoin.diffusion.load import Host
-from windjoin.errors import ClusterError, QueryError, WindjoinError
-from windjoin.explain import order_as_data
-from windjoin.kernel_errors import own_error
-from windjoin.kernels import batch
-from windjoin.kernels.compiling import CompileError
-from windjoin.kernels.hosted import HostJoin, Way
+from windjoin.host_errors import TOLD_WHERE
+from windjoin.host_report import hosts_as_data, report_of
+from windjoin.kernels.hosted import HostJoin
 from windjoin.kernels.intake import Intake, LateSplit, Silencing
-from windjoin.kernels.order import Order, best_order
 from windjoin.kernels.outer import Outer
-from windjoin.kernels.raised import FunctionRaised
-from windjoin.kernels.row_windows import with_row_windows
-from windjoin.kernels.scores import Scores
-from windjoin.kernels.similarity import SAMPLE_ROWS, with_sampled
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
-from windjoin.kernels.statistics import Statistics, measure, unseen
-from windjoin.kernels.varlen import spread_varlen
+from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.kernels.window import LONG_AGO, Window
 from windjoin.pyx.base.column import time_order
-from windjoin.pyx.base.crew import surely
 from windjoin.revising import OperatorPlan, Reviser
-from windjoin.strategies import Hosts, check_hosts, routing
-from windjoin.tuning import as_tuning
-from windjoin.watermarks import length_ticks
+from windjoin.strategies import Hosts, routing
 
 OperatorMaker = Callable[[int, JoinSpec, Sequence[Window], Statistics, threading.Event], HostJoin]
-
-
-class ToldWhere:
-    """What a router refuses, or what fails on a host, as an error of this package.
-
-    A class, as every push enters it.
-    """
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
-        if isinstance(error, RoutingError):
-            raise ClusterError(str(error)) from error
-        if isinstance(error, HostError):
-            _raise_cause(error)
-
-
-def _raise_cause(error: HostError) -> NoReturn:
-    """What failed on a host, with the place where it did."""
-    cause = error.__cause__
-    if isinstance(cause, (CompileError, FunctionRaised)):
-        own = own_error(cause)
-        raise own from own.__cause__
-    if isinstance(cause, MemoryError):
-        raise MemoryError(f"{str(cause) or 'no memory'} (on {error})") from cause
-    if isinstance(cause, WindjoinError):
-        raise type(cause)(f"{cause} (on {error})") from cause
-    if isinstance(cause, Exception):
-        raise ClusterError(f"{type(cause).__name__}: {cause} (on {error})") from cause
-    raise KeyboardInterrupt("the join was stopped") from error
-
-
-TOLD_WHERE = ToldWhere()
 
 
 class KeyGroups(Protocol):
@@ -387,156 +334,6 @@ class ClusterJoin(Intake):
         cluster = self.cluster
         return cluster.results[stream], cluster.comparisons_for(stream)
 
-    def _ways(self) -> list[dict[str, Any]]:
-        """How hosts extend the partial results they get, with what all of them measured."""
-        names = [stream.name for stream in self.spec.streams]
-        orders: dict[Way, tuple[Order, list[dict[str, int]]]] = {}
-        for worker in self.cluster.workers.values():
-            host: Any = worker.operator  # a `HostJoin`, of which `diffusion` knows less
-            for way, order, hops in host.ways():
-                so_far = orders[way][1] if way in orders else [dict.fromkeys(h, 0) for h in hops]
-                added = [
-                    {name: hop[name] + old[name] for name in hop}
-                    for hop, old in zip(hops, so_far, strict=True)
-                ]
-                orders[way] = order, added
-        return [
-            {"bound": [names[s] for s in bound], **order_as_data(self.spec, order, hops)}
-            for (bound, _), (order, hops) in sorted(orders.items(), key=lambda item: item[0])
-        ]
-
     def report(self) -> dict[str, Any]:
         """Strategy and why, and by host what it holds and did: plain data."""
-        described = self.routing.router.describe()
-        names = [stream.name for stream in self.spec.streams]
-        tallies = self.cluster.tallies()
-        stored = sum(tally.rows_in for _, tally, _ in tallies)
-        work = [
-            tally.rows_in + tally.partials_in + tally.results + sum(compared)
-            for _, tally, compared in tallies
-        ]
-        return {
-            "strategy": described.strategy,
-            "reasons": list(self.routing.reasons),
-            "exact": described.exact,
-            "expected_loss": described.expected_loss,
-            "segment": self.routing.router.segment_length << self.routing.clock.shift,
-            "epochs": self.cluster.epochs,
-            "replication": stored / max(described.counters.rows, 1),
-            "overhead": described.expected_overhead,
-            "switches": described.counters.switches,
-            "ring": dict(zip(names, described.details.get("lengths", ()), strict=False)),
-            "revised": self.reviser.revised,
-            "latency": self.cluster.latencies.as_data(),
-            "ways": self._ways(),
-            "hosts": [
-                {
-                    "host": number,
-                    "load": done / max(sum(work), 1),
-                    "rows_stored": tally.rows_in,
-                    "rows_moved": tally.rows_moved,
-                    "partials_received": tally.partials_in,
-                    "results": tally.results,
-                    "comparisons": sum(compared),
-                }
-                for (number, tally, compared), done in zip(tallies, work, strict=True)
-            ],
-        }
-
-
-class HostOptions(Protocol):
-    """Options of a run or a session that say how hosts share it."""
-
-    @property
-    def hosts(self) -> Any: ...
-    @property
-    def strategy(self) -> Any: ...
-    @property
-    def segment(self) -> Any: ...
-    @property
-    def weights(self) -> Any: ...
-    @property
-    def tuning(self) -> Any: ...
-
-
-def hosts_as_data(cluster: Cluster) -> list[dict[str, Any]]:
-    """What each host did and holds, and how loaded it was measured to be: plain data."""
-    book = cluster.router.book
-    there = set(book.numbers)
-    found = []
-    for number, tally, compared in cluster.tallies():
-        worker = cluster.workers.get(number)
-        held = 0 if worker is None else sum(map(len, worker.host_windows))
-        found.append(
-            {
-                "host": number,
-                "rows": tally.rows_in,
-                "results": tally.results,
-                "comparisons": sum(compared),
-                "cpu_seconds": tally.cpu,
-                "busy_seconds": tally.busy,
-                "bytes": held * cluster.room.row_bytes,
-                "bytes_sent": tally.sent * ROW_NUMBER,
-                "load": book.reported(number) if number in there and worker else 0.0,
-                "pace": cluster.meter.pace(number),
-            }
-        )
-    return found
-
-
-def asked_hosts(bound: BoundQuery, asked: HostOptions) -> Hosts | None:
-    """What was asked of ``hosts=``, ``strategy=`` and so on; None: no hosts."""
-    hosts, strategy, segment = asked.hosts, asked.strategy, asked.segment
-    if hosts is None:
-        given = {"segment": segment, "weights": asked.weights, "tuning": asked.tuning}
-        options = [f"{name}={value!r}" for name, value in given.items() if value is not None]
-        if strategy != "auto":
-            options.insert(0, f"strategy={strategy!r}")
-        if options:
-            option = options[0]
-            raise QueryError(f"{option} needs hosts=, the number of hosts that share the work")
-        return None
-    if bound.query.nearest is not None:
-        raise QueryError("nearest= is not for hosts=: partners of a row lie on several of them")
-    ticks = None
-    if segment is not None:
-        ticks = length_ticks("segment", bound.clock, segment, bound.integer_times)
-        if ticks == 0:
-            raise QueryError(f"segment={segment!r} is shorter than the unit of the times")
-    tuning = as_tuning(asked.tuning, asked.weights)
-    return Hosts(check_hosts(hosts, strategy), strategy, ticks, tuning)
-
-
-def join_on_hosts(
-    spec: JoinSpec, rows: Sequence[Rows], hosts: Hosts, progress: batch.Progress | None
-) -> tuple[list[I64], batch.Run, Scores, dict[str, Any]]:
-    """Row numbers of every result of whole tables, its scores, and what the hosts did."""
-    spec, rows = with_row_windows(spec, rows)
-    statistics = with_sampled(
-        measure(spec, list(rows)), spec, spread_varlen(spec, rows, SAMPLE_ROWS)
-    )
-    bare = replace(spec, scores=(), kept=None)  # they are computed once all results are there
-    join = ClusterJoin(bare, hosts, statistics=statistics, span=_span(rows))
-    try:
-        join.begin()
-        for stream, part in enumerate(rows):
-            join.load(stream, part)
-        total = sum(map(len, rows))
-        if progress is not None:
-            join.cluster.progress = lambda done: progress(done, total)
-        found = join.flush()
-        if progress is not None:
-            progress(total, total)
-    finally:
-        surely(join.close)
-    usable = tuple(len(part) if part.usable is None else int(part.usable.sum()) for part in rows)
-    run = batch.Run(best_order(spec, statistics), statistics, usable, hosts.count)
-    run.results = len(found[0])
-    return found, run, Scores.of_sides(spec, join.windows), join.report()
-
-
-def _span(rows: Sequence[Rows]) -> int:
-    """How much time lies between the first and the last row."""
-    times = [part.time if part.usable is None else part.time[part.usable] for part in rows]
-    ends = [(int(time.min()), int(time.max())) for time in times if len(time)]
-    return max((last for _, last in ends), default=0) - min((first for first, _ in ends), default=0)
+        return report_of(self)

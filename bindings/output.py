@@ -21,7 +21,8 @@ from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type
 from windjoin.layout import gatherable, has_dictionary, taken
 from windjoin.measures import has_kernel
 from windjoin.pyx.base.pieces import listen
-from windjoin.query import Query, output_name
+from windjoin.query import Query
+from windjoin.query_checks import output_name
 
 MOST_PLACES = 76  # of an Arrow decimal256
 ROWS_FOR_THREADS = 1 << 17  # results; for fewer, one thread gathers all columns

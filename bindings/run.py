@@ -10,8 +10,9 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery, Prepared
-from windjoin.clustered import asked_hosts, join_on_hosts
 from windjoin.errors import QueryError
+from windjoin.host_options import asked_hosts
+from windjoin.hosted_tables import join_on_hosts
 from windjoin.kernel_errors import AS_OWN_ERRORS
 from windjoin.kernels import batch
 from windjoin.kernels.outer import Left, Lonely

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.binding import BoundQuery
-from windjoin.clustered import ClusterJoin, asked_hosts
+from windjoin.clustered import ClusterJoin
 from windjoin.held import HeldRows
+from windjoin.host_options import asked_hosts
 from windjoin.ingesting import Ending, ingest
 from windjoin.kernel_errors import AS_OWN_ERRORS
 from windjoin.kernels.asof_live import AsofJoin

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.checking import Typed, check
-from windjoin.clustered import ClusterJoin, asked_hosts
+from windjoin.clustered import ClusterJoin
 from windjoin.columns import Values
 from windjoin.errors import QueryError, SchemaError, SheddingWarning, hint, warn
 from windjoin.evaluate import doubles, evaluate
 from windjoin.explain import as_text
+from windjoin.host_options import asked_hosts
 from windjoin.kernels.intake import Intake, Silencing
 from windjoin.kernels.shedding.live import SheddingJoin
 from windjoin.kernels.spec import F64, I64, JoinSpec

@@ -17,9 +17,9 @@ import pytest
 import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
-from windjoin.clustered import join_on_hosts
 from windjoin.diffusion.cluster import Cluster
 from windjoin.diffusion.errors import HostError
+from windjoin.hosted_tables import join_on_hosts
 from windjoin.kernels.hosted import HostJoin
 from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.statistics import unseen
