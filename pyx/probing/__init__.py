@@ -2,6 +2,7 @@
 
 Who includes whom (right includes left)::
 
-    base/times.h <-- pipeline.h <-- filters <-- pipeline
-                                    indexes/lists, encoding/keys, base/output <-- pipeline
+    base/times.h <-- pipeline.h <-- filters <-- hop_chain <-- pipeline
+                encoding/keys, base/output <-- hop_chain
+                                       indexes/postings <-- pipeline
 """
