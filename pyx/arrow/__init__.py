@@ -3,5 +3,6 @@
 Who includes whom (right includes left)::
 
     arrow_c.h <-+- tables <-------------- payload
-                +- payload.h <-- gather.h <-- payload
+                +- payload.h <-+- payload_rows.h <-- gather.h <-- payload
+                               +- payload_file.h <-------------- payload
 """

@@ -7,7 +7,7 @@
 #ifndef WINDJOIN_GATHER_H
 #define WINDJOIN_GATHER_H
 #include "memory.h"
-#include "payload.h"
+#include "payload_rows.h"
 
 #define SPOTS 1024         /* rows that are looked up together */
 #define MOST_BUFFERS 3     /* of an array */

@@ -15,14 +15,18 @@ from windjoin.pyx.base.output cimport at_release
 from windjoin.pyx.arrow.tables cimport ArrowArray, ArrowArrayStream, Borrowed, stream_of
 
 cdef extern from "payload.h" nogil:
-    int payload_append(Payload *all, const ArrowArray *batch, const int *number)
     int payload_begin(Payload *all, int64_t row)
-    int payload_chill(Payload *all)
-    void payload_cool(Payload *all)
     void payload_expire(Payload *all, int64_t head)
     void payload_free(Payload *all)
     void payload_lay_out(Payload *all)
     int FIXED, BITS, VARIABLE
+
+cdef extern from "payload_rows.h" nogil:
+    int payload_append(Payload *all, const ArrowArray *batch, const int *number)
+
+cdef extern from "payload_file.h" nogil:
+    int payload_chill(Payload *all)
+    void payload_cool(Payload *all)
 
 cdef extern from "gather.h" nogil:
     int gather(Wish *wish, int columns, int64_t n, ArrowArray *out)

@@ -1,0 +1,152 @@
+/* Rows of Arrow record batches are copied into the pages of a payload. */
+#ifndef WINDJOIN_PAYLOAD_ROWS_H
+#define WINDJOIN_PAYLOAD_ROWS_H
+#include "payload.h"
+
+static inline void clear_bit(uint8_t *bits, int64_t i) { bits[i >> 3] &= (uint8_t)~(1 << (i & 7)); }
+
+static inline void set_bit(uint8_t *bits, int64_t i) { bits[i >> 3] |= (uint8_t)(1 << (i & 7)); }
+
+/* Nulls of n bits from `first` on become zeros from `at` on, where all are ones; how many. */
+static inline int64_t put_nulls(uint8_t *out, int64_t at, const uint8_t *valid, int64_t first,
+                                int64_t n) {
+    int64_t nulls = 0;
+    if (!valid) return 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!bit(valid, first + i)) {
+            clear_bit(out, at + i);
+            nulls++;
+        }
+    return nulls;
+}
+
+/* Where the items of a VARIABLE column begin, by row; `first` is the row in Arrow's array. */
+static inline int64_t arrow_offset(const ArrowArray *from, const Layout *layout, int64_t row) {
+    const void *offsets = from->buffers[1];
+    if (!offsets) return 0; /* of an empty array */
+    return layout->offset_bytes == 4 ? ((const int32_t *)offsets)[row]
+                                     : ((const int64_t *)offsets)[row];
+}
+
+/* Room for `bytes` of a column's values in a page. */
+static inline int part_need(Payload *all, PagePart *part, int64_t bytes) {
+    if (bytes + OVERRUN <= part->room) return 1;
+    int64_t room = part->room + part->room / 2;
+    if (room < bytes + OVERRUN) room = bytes + OVERRUN;
+    char *grown = realloc(part->bytes, (size_t)room);
+    if (!grown) return 0;
+    all->nbytes += room - part->room;
+    part->bytes = grown;
+    part->room = room;
+    return 1;
+}
+
+/* Bits for `items` items of a page, the new ones set: from now on, or again, some may be null. */
+static inline int part_need_item_bits(Payload *all, int k, PagePart *part, int64_t items) {
+    int64_t room = items / 8 + 1;
+    if (part->item_valid && room <= part->item_room) return 1;
+    room += room / 2;
+    uint8_t *grown = realloc(part->item_valid, (size_t)room);
+    if (!grown) return 0;
+    memset(grown + part->item_room, 0xFF, (size_t)(room - part->item_room));
+    all->item_nulls[k] += part->item_valid == NULL;
+    all->nbytes += room - part->item_room;
+    part->item_valid = grown;
+    part->item_room = room;
+    return 1;
+}
+
+/* Room outside the page's memory for rows [first, first + n) of an array, behind `place` rows. */
+static inline int part_reserve(Payload *all, int k, Page *page, int64_t place,
+                               const ArrowArray *from, int64_t first, int64_t n) {
+    const Layout *layout = &all->layout[k];
+    PagePart *part = &page->part[k];
+    int64_t held = place * layout->items, more = n * layout->items, begin = first * layout->items;
+    if (layout->kind == VARIABLE) {
+        begin = arrow_offset(from, layout, first);
+        more = arrow_offset(from, layout, first + n) - begin;
+        held = offsets_of(page, layout)[place];
+        if (!part_need(all, part, (held + more) * layout->width)) return 0;
+    }
+    if (!layout->child) return 1;
+    const ArrowArray *items = from->children[0];
+    if (!part->item_valid && !any_null(items, items->offset + begin, more)) return 1;
+    return part_need_item_bits(all, k, part, held + more);
+}
+
+static inline void put_variable(const Layout *layout, Page *page, PagePart *part, int64_t place,
+                                const ArrowArray *from, int64_t first, int64_t n) {
+    int64_t *offsets = offsets_of(page, layout), begin = arrow_offset(from, layout, first);
+    int64_t held = offsets[place], more = arrow_offset(from, layout, first + n) - begin;
+    const ArrowArray *items = layout->child ? from->children[0] : NULL;
+    const char *values = items ? items->buffers[1] : from->buffers[2];
+    int64_t at = begin + (items ? items->offset : 0);
+    for (int64_t i = 1; i <= n; i++)
+        offsets[place + i] = held + arrow_offset(from, layout, first + i) - begin;
+    if (more)
+        memcpy(part->bytes + held * layout->width, values + at * layout->width,
+               (size_t)(more * layout->width));
+    if (items && part->item_valid) put_nulls(part->item_valid, held, items->buffers[0], at, more);
+}
+
+static inline void put_fixed(const Layout *layout, Page *page, PagePart *part, int64_t place,
+                             const ArrowArray *from, int64_t first, int64_t n) {
+    char *out = page->memory + layout->values + place * layout->width;
+    if (!layout->child) {
+        memcpy(out, (const char *)from->buffers[1] + first * layout->width,
+               (size_t)(n * layout->width));
+        return;
+    }
+    const ArrowArray *items = from->children[0];
+    int64_t at = items->offset + first * layout->items, size = layout->width / layout->items;
+    memcpy(out, (const char *)items->buffers[1] + at * size, (size_t)(n * layout->width));
+    if (part->item_valid)
+        put_nulls(part->item_valid, place * layout->items, items->buffers[0], at,
+                  n * layout->items);
+}
+
+static inline void put_bits(const Layout *layout, Page *page, int64_t place, const ArrowArray *from,
+                            int64_t first, int64_t n) {
+    uint8_t *out = (uint8_t *)page->memory + layout->values;
+    for (int64_t i = 0; i < n; i++) {
+        if (bit(from->buffers[1], first + i)) set_bit(out, place + i);
+        else clear_bit(out, place + i);
+    }
+}
+
+/* Rows [first, first + n) of a column go to a page from `place` on. */
+static inline void put_column(Payload *all, int k, Page *page, int64_t place,
+                              const ArrowArray *from, int64_t first, int64_t n) {
+    const Layout *layout = &all->layout[k];
+    PagePart *part = &page->part[k];
+    if (layout->kind == FIXED) put_fixed(layout, page, part, place, from, first, n);
+    else if (layout->kind == BITS) put_bits(layout, page, place, from, first, n);
+    else put_variable(layout, page, part, place, from, first, n);
+    if (!from->null_count) return;
+    int64_t nulls =
+        put_nulls((uint8_t *)page->memory + layout->valid, place, from->buffers[0], first, n);
+    part->nulls += nulls;
+    all->nulls[k] += nulls;
+}
+
+/* All rows of a batch; column k is child number[k], or k.  0: no memory, and no row has come. */
+static inline int payload_append(Payload *all, const ArrowArray *batch, const int *number) {
+    int64_t n = batch->length, at, some;
+    if (!payload_reserve(all, n)) return 0;
+    for (int reserved = 0; reserved < 2; reserved++) /* nothing fails once rows are written */
+        for (at = 0; at < n; at += some) {
+            int64_t row = all->tail + at, place = place_of(all, row);
+            Page *page = page_of(all, row);
+            some = rows_of_page(all) - place;
+            if (some > n - at) some = n - at;
+            for (int k = 0; k < all->n; k++) {
+                const ArrowArray *from = batch->children[number ? number[k] : k];
+                int64_t first = batch->offset + from->offset + at;
+                if (reserved) put_column(all, k, page, place, from, first, some);
+                else if (!part_reserve(all, k, page, place, from, first, some)) return 0;
+            }
+        }
+    all->tail += n;
+    return 1;
+}
+#endif
