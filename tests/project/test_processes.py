@@ -46,9 +46,10 @@ def test_pytest_deals_them_out_so(tmp_path: Path) -> None:
     )
     for name in names:
         (tmp_path / name).write_text(CASE)
-    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text().replace(
-        "from .command import QUERY", "QUERY = ''"
-    ))  # fmt: skip
+    text = (ROOT / "tests" / "conftest.py").read_text()
+    text = text.replace("from .command import QUERY", "QUERY = ''")
+    text = text.replace("from .effort import QUICK, THOROUGH", "QUICK, THOROUGH = 1, 1")
+    (tmp_path / "conftest.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-rP", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
