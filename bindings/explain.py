@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from windjoin.asof import told
+from windjoin.figures import length
 from windjoin.kernels.order import Order, OrderHop
 from windjoin.kernels.spec import Equal, JoinSpec, Predicate
 from windjoin.pyx.base.cpu import isa
@@ -151,7 +152,7 @@ def as_text(data: Mapping[str, Any]) -> str:
     if data.get("memory"):
         lines += _memory_lines(data["memory"])
     if data.get("cluster"):
-        lines += _cluster_lines(data["cluster"])
+        lines += _cluster_lines(data["cluster"], data.get("time_unit"))
     elif data["order"] is None:
         lines.append("order: chosen when the query sees data; run it, or call session.explain()")
         return "\n".join(lines)
@@ -246,13 +247,13 @@ def _memory_lines(memory: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
+def _cluster_lines(cluster: Mapping[str, Any], unit: str | None) -> list[str]:
     """Strategy and why; what every host holds and did, and its share of the work."""
     loss = "" if cluster["exact"] else f"; not exact, expected loss {cluster['expected_loss']:.0%}"
     lines = [f"hosts: {len(cluster['hosts'])}, strategy {cluster['strategy']}{loss}"]
     lines += [f"  because {reason}" for reason in cluster["reasons"]]
     lines.append(
-        f"  {cluster['epochs']:,} epochs of {cluster['segment']:,} ticks,"
+        f"  {cluster['epochs']:,} epochs of {length(cluster['segment'], unit)},"
         f" every row stored {cluster['replication']:.2f} times"
     )
     if cluster["ring"]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from windjoin.figures import figure
+
 if TYPE_CHECKING:
     from windjoin.query import Query
 
@@ -93,7 +95,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return figure(value)
     return "" if value is None else escape(str(value))
 
 

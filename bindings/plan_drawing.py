@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windjoin.errors import QueryError
-from windjoin.plan_text import rate_text
+from windjoin.figures import figure, percent
 
 if TYPE_CHECKING:
     from windjoin.planner import Plan
@@ -24,25 +24,26 @@ def draw(plan: Plan, path: str) -> None:
         raise QueryError("drawing needs matplotlib: pip install 'windjoin[plot]'") from error
     hops = plan.best.hops
     wide = max(len(one) for one in hops.values()) + 2
-    figure = Figure(figsize=(2.6 * wide, 1.1 * len(hops) + 0.9), layout="constrained")
-    axes = figure.add_subplot()
+    sheet = Figure(figsize=(2.6 * wide, 1.1 * len(hops) + 0.9), layout="constrained")
+    axes = sheet.add_subplot()
     axes.set_axis_off()
     axes.set_xlim(-0.5, wide - 0.3)
     axes.set_ylim(-0.6, len(hops) - 0.3)
     axes.set_title(
-        f"{rate_text(plan.output_rate)} results/s, {100 * plan.completeness:.3g} % complete,"
-        f" cost {plan.cost:.3g} of {plan.cpu:g}"
+        f"{figure(plan.output_rate)} results/s, {percent(plan.completeness)} complete,"
+        f" cost {figure(plan.cost)} of {plan.cpu:g}"
     )
     for row, (name, way) in enumerate(reversed(hops.items())):
         axes.text(0, row, name, ha="center", va="center", bbox=BOX, weight="bold")
         rates = [plan.rates[name], *(hop.kept for hop in way)]
         for column, hop in enumerate(way, 1):
-            shown = f"{hop.stream}\n{hop.index}\nselectivity {hop.share:.2g}, cost {hop.cost:.2g}"
+            took = f"selectivity {figure(hop.share, 2)}, cost {figure(hop.cost, 2)}"
+            shown = f"{hop.stream}\n{hop.index}\n{took}"
             axes.text(column, row, shown, ha="center", va="center", bbox=BOX, size="small")
         axes.text(len(way) + 1, row, "results", ha="center", va="center")
         for column, rate in enumerate(rates):
-            _arrow(axes, column, row, f"{rate_text(rate)}/s")
-    figure.savefig(path)
+            _arrow(axes, column, row, f"{figure(rate)}/s")
+    sheet.savefig(path)
 
 
 def _arrow(axes: Any, column: int, row: int, shown: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from windjoin.figures import figure, percent, size
+
 if TYPE_CHECKING:
     from windjoin.plan_model import Alternative, PlannedHop
     from windjoin.planner import Plan
@@ -40,22 +42,22 @@ def as_text(plan: Plan) -> str:
     """The plan as a tree: rates on its edges, selectivity and cost at its nodes."""
     best = plan.best
     lines = [
-        f"{rate_text(plan.output_rate)} results/s, {_percent(plan.completeness)} of all there are,"
-        f" for {plan.cost:.3g} of {plan.cpu * best.hosts:g} CPU seconds per second"
+        f"{figure(plan.output_rate)} results/s, {percent(plan.completeness)} of all there are,"
+        f" for {figure(plan.cost)} of {plan.cpu * best.hosts:g} CPU seconds per second"
     ]
     if plan.assumed:
         lines.append("types and selectivities are assumed; statistics= learns them from samples")
     if best.hosts > 1:
         lines.append(f"on {best.hosts} hosts by {best.strategy}: {best.why}")
     for name, hops in best.hops.items():
-        lines.append(f"{name} {rate_text(plan.rates[name])} rows/s")
+        lines.append(f"{name} {figure(plan.rates[name])} rows/s")
         lines += [f"  {hop_text(hop)}" for hop in hops]
     lines += _beside(plan)
     for one in plan.fragments if len(plan.fragments) > 1 or plan.fragments[0].site else ():
-        reads = ", ".join(f"{edge.name} ({_bytes(edge.bytes)}/s)" for edge in one.reads)
+        reads = ", ".join(f"{edge.name} ({size(edge.bytes)}/s)" for edge in one.reads)
         lines.append(
             f"at {one.site}: {reads} -> {one.name}"
-            f" ({rate_text(one.sends.rows)} rows/s, {_bytes(one.sends.bytes)}/s)"
+            f" ({figure(one.sends.rows)} rows/s, {size(one.sends.bytes)}/s)"
         )
     return "\n".join(lines)
 
@@ -65,14 +67,14 @@ def _beside(plan: Plan) -> list[str]:
     lines = [f"{len(plan.alternatives)} plans were looked at"]
     for one in others[:SHOWN]:
         lines.append(
-            f"  {_orders(one)}: {rate_text(one.output_rate)} results/s, cost {one.cost:.3g}"
+            f"  {_orders(one)}: {figure(one.output_rate)} results/s, cost {figure(one.cost)}"
         )
     for one in plan.alternatives:
         if one.kind == "tree":
             compared = one.cost / plan.cost if plan.cost else 1.0
             lines.append(
                 f"  joins two by two that keep what they found, {one.orders[''][0]}: would cost"
-                f" {compared:.2g} times as much"
+                f" {figure(compared, 2)} times as much"
             )
     return lines
 
@@ -86,29 +88,6 @@ def _orders(one: Alternative) -> str:
 def hop_text(hop: PlannedHop) -> str:
     """One hop: through which index, how much comes and goes, and what it costs."""
     return (
-        f"-> {hop.stream} through {hop.index}: {rate_text(hop.asked)}/s ask,"
-        f" {rate_text(hop.kept)}/s leave, selectivity {hop.share:.3g}, cost {hop.cost:.3g}"
+        f"-> {hop.stream} through {hop.index}: {figure(hop.asked)}/s ask,"
+        f" {figure(hop.kept)}/s leave, selectivity {figure(hop.share)}, cost {figure(hop.cost)}"
     )
-
-
-def rate_text(rate: float) -> str:
-    """A rate with three digits: ``1.2M``.
-
-    >>> rate_text(1_234_567), rate_text(950), rate_text(0.25)
-    ('1.23M', '950', '0.25')
-    """
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if rate >= size:
-            return f"{rate / size:.3g}{letter}"
-    return f"{rate:.3g}"
-
-
-def _percent(share: float) -> str:
-    return "100 %" if share >= 1 else f"{100 * share:.3g} %"
-
-
-def _bytes(size: float) -> str:
-    for unit, letters in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:.3g} {letters}"
-    return f"{size:.3g} B"

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windjoin.errors import QueryError
+from windjoin.figures import figure
 from windjoin.kernels.order import Order, order_through
 from windjoin.kernels.spec import JoinSpec
-from windjoin.plan_text import rate_text
 from windjoin.planner import Plan
 from windjoin.tuning import as_tuning
 
@@ -119,21 +119,21 @@ def as_lines(data: Mapping[str, Any]) -> list[str]:
     """
     planned = data["planned"]
     rates = ", ".join(
-        f"{name} {rate_text(rate)}/s"
-        + (f" (planned {rate_text(planned['rates'][name])}/s)" if planned else "")
+        f"{name} {figure(rate)}/s"
+        + (f" (planned {figure(planned['rates'][name])}/s)" if planned else "")
         for name, rate in data["rates"].items()
     )
-    cost, results = f"{data['cost']:.3g} CPU seconds per second", rate_text(data["output_rate"])
+    cost, results = f"{figure(data['cost'])} CPU seconds per second", figure(data["output_rate"])
     if planned:
-        cost += f" (planned {planned['cost']:.3g})"
-        results = f"{results} results/s (planned {rate_text(planned['output_rate'])})"
+        cost += f" (planned {figure(planned['cost'])})"
+        results = f"{results} results/s (planned {figure(planned['output_rate'])})"
     else:
         results = f"{results} results/s"
     lines = [f"rates measured: {rates}", f"cost at these rates: {cost}, for {results}"]
     if data["pinned"]:
         lines.append("pinned to the plan: orders and indexes stay")
     lines += [
-        f"after {one['rows']:,} rows for an expected {one['cost']:.2g} of the cost"
+        f"after {one['rows']:,} rows for an expected {figure(one['cost'], 2)} of the cost"
         for one in data["changes"]
     ]
     return lines

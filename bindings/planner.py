@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from windjoin.errors import QueryError, hint
+from windjoin.figures import figure
 from windjoin.fragments import Fragment, Site
 from windjoin.query import Query
 from windjoin.row_windows import refuse_row_windows
@@ -182,7 +183,7 @@ class Plan:
         from windjoin.notebook import table
 
         rows = [
-            (name, hop.stream, hop.index, f"{hop.asked:.3g}", f"{hop.kept:.3g}", f"{hop.cost:.3g}")
+            (name, hop.stream, hop.index, figure(hop.asked), figure(hop.kept), figure(hop.cost))
             for name, hops in self.best.hops.items()
             for hop in hops
         ]

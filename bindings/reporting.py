@@ -10,6 +10,7 @@ from typing import Any
 
 from windjoin.diffusion.history import Sample
 from windjoin.errors import QueryError
+from windjoin.figures import figure
 
 BARS = "▁▂▃▄▅▆▇█"
 COLUMNS = 60  # of a line of text
@@ -39,7 +40,7 @@ class Report:
             width = max((len(name) for name, _ in series), default=0)
             for name, values in series:
                 low, high = min(values, default=0.0), max(values, default=0.0)
-                lines.append(f"  {name:<{width}} {bars(values)} {low:,.3g} .. {high:,.3g}")
+                lines.append(f"  {name:<{width}} {bars(values)} {figure(low)} .. {figure(high)}")
         return "\n".join(lines)
 
     def html(self) -> str:
@@ -118,7 +119,7 @@ def svg(seconds: Sequence[float], series: Sequence[Line]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH + 160}" height="{HEIGHT + 24}">'
         f'<rect x="0" y="0" width="{WIDTH}" height="{HEIGHT}" fill="#f6f6f6"/>'
-        f'<text x="4" y="12" font-size="11">{top:,.4g}</text>'
+        f'<text x="4" y="12" font-size="11">{figure(top)}</text>'
         f'<text x="{WIDTH - 60}" y="{HEIGHT + 16}" font-size="11">{last:,.1f} s</text>'
         f"{''.join(drawn)}</svg>"
     )
@@ -151,9 +152,9 @@ def report_of(metrics: dict[str, Any], samples: Sequence[Sample], names: Sequenc
     cluster = metrics.get("cluster")
     if cluster is not None:
         totals["strategy"] = f"{cluster['strategy']}, {len(cluster['hosts'])} hosts"
-        totals["segment"] = f"{cluster['segment']:,} ticks"
+        totals["segment"] = f"{figure(cluster['segment'])} ticks"
         waited = cluster["latency"]
-        totals["latency"] = ", ".join(f"{k} {1000 * v:,.3g} ms" for k, v in waited.items())
+        totals["latency"] = ", ".join(f"{k} {figure(1000 * v)} ms" for k, v in waited.items())
         masters = [sample.master for sample in samples if sample.master is not None]
         changes = [m for at, m in enumerate(masters) if at == 0 or masters[at - 1] != m]
         if changes:

@@ -527,6 +527,7 @@ class Session(PushingSession, Generic[Out]):
             data["kept_as"] = [names_of(live.structures(order)) for order, _ in live.plans()]
             data["keys"] = keys_as_data(live.spec, live.close_spaces)
             data["processor"] = isa()
+            data["time_unit"] = None if self._bound is None else self._bound.time_unit
             data["cluster"] = live.report()
             data["memory"] = None if self._memory is None else self._memory.explained()
             data["order"] = data["orders"][0] if data["orders"] else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from windjoin.figures import figure
 from windjoin.kernels.shedding.control import Controller
 from windjoin.kernels.shedding.live import SheddingJoin
 from windjoin.kernels.shedding.recall import Missed, interval
@@ -238,7 +239,7 @@ def lines(data: dict[str, Any]) -> list[str]:
             asked = [one for one in direction["worth"] if one["asked"] > 0]
             if not data["shedding"] or not asked:
                 continue
-            ages = ", ".join(f"{one['from']:g} to {one['to']:g}" for one in asked[:3])
+            ages = ", ".join(f"{figure(one['from'])} to {figure(one['to'])}" for one in asked[:3])
             found.append(
                 f"  rows of {name} ask for {direction['fraction']:.0%} of {target}:"
                 f" worth most are ages {ages}"

@@ -14,6 +14,7 @@ from math import log
 
 from windjoin.diffusion.scenario import Costs, Scenario
 from windjoin.diffusion.segments import StreamProfile, check_profiles
+from windjoin.pyx.base.figures import figure
 
 SEGMENTS = (2, 4, 8, 16)  # per window: what segment lengths are tried
 COPIES = (2, 4)
@@ -188,8 +189,8 @@ class _Model:
             kept += share * (min(1.0, speed / needed) if needed else 1.0)
         parallel = min(sum(self.speeds), 1.0 / max(shares))
         formula = (
-            f"1 / (hot + (1 - hot) / N) = {1.0 / max(shares):.3g} hosts at most,"
-            f" hot = {self.hot_key:.3g}"
+            f"1 / (hot + (1 - hot) / N) = {figure(1.0 / max(shares))} hosts at most,"
+            f" hot = {figure(self.hot_key)}"
         )
         return Estimate("groups", {}, min(kept, 1.0), total, 0.0, parallel, formula)
 
@@ -213,8 +214,8 @@ class _Model:
                 late = max(needed * seconds - seconds - reach, 0.0) / 2
                 parameters = {"segment_s": seconds}
                 formula = (
-                    f"equation 2: a row is at {copies:.3g} hosts, T = {self._part(seconds)}, master"
-                    f" {self.profiles[master].name}"
+                    f"equation 2: a row is at {figure(copies)} hosts, T = {self._part(seconds)},"
+                    f" master {self.profiles[master].name}"
                 )
                 options.append(
                     self._estimate("atr", parameters, work, parallel, formula, late_s=late)
@@ -242,7 +243,7 @@ class _Model:
                 parameters = {"segment_s": seconds, "copies": float(copies)}
                 hops = len(self.profiles) - 1
                 formula = (
-                    f"equation 3: |V| = {visited:.3g} hosts at each of {hops} hops,"
+                    f"equation 3: |V| = {figure(visited)} hosts at each of {hops} hops,"
                     f" T = {self._part(seconds)}, {copies} copies"
                 )
                 options.append(
@@ -258,7 +259,7 @@ class _Model:
             self.share[i] * (2 + sum(self.elements[i][1:])) for i in range(len(self.profiles))
         )
         work = passed * (hosts - 1) * step + self.costs.receive_ms
-        formula = f"L_PSP = L_C + T_s N E, N = {hosts}, E = {passed:.3g}"
+        formula = f"L_PSP = L_C + T_s N E, N = {hosts}, E = {figure(passed)}"
         return self._estimate("psp", {}, work, self._parallel(hosts), formula)
 
     # -- parts of the formulas
@@ -325,7 +326,7 @@ class _Model:
 
     def _part(self, seconds: float) -> str:
         longest = max(profile.window for profile in self.profiles) / 1000.0
-        return f"{seconds / max(longest, 1e-9):.3g} of the longest window"
+        return f"{figure(seconds / max(longest, 1e-9))} of the longest window"
 
     def _lengths(self) -> list[float]:
         longest = max(profile.window for profile in self.profiles) / 1000.0

@@ -16,6 +16,7 @@ import numpy as np
 from windjoin.kernels.side import Codes, sortable
 from windjoin.kernels.spec import I64, JoinSpec, Key, Predicate
 from windjoin.kernels.statistics import Statistics
+from windjoin.pyx.base.figures import figure
 from windjoin.pyx.encoding.keys import encode_pairs
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ class Access(ABC):
     def why(self) -> str:
         """For explain(): what spoke for it."""
         return (
-            f"about {self.candidates:.3g} candidates per partial result"
-            f" cost least, {self.cost:.3g} ns"
+            f"about {figure(self.candidates)} candidates per partial result"
+            f" cost least, {figure(self.cost)} ns"
         )
 
 

@@ -13,6 +13,7 @@ from windjoin.kernels.similarity import Alike, choices, varlen_sides
 from windjoin.kernels.spec import Similarity
 from windjoin.kernels.statistics import ItemCounts
 from windjoin.kernels.window import Window
+from windjoin.pyx.base.figures import figure
 from windjoin.pyx.base.index import Index
 from windjoin.pyx.similarity.items import ItemPostings
 
@@ -53,7 +54,8 @@ class Items(Alike):
     def why(self) -> str:
         if self.seen.alone:
             return f"every set seen has one item at most: a hash index; {super().why}"
-        return f"sets have {self.seen.left:.2g} and {self.seen.right:.2g} items; {super().why}"
+        left, right = figure(self.seen.left, 2), figure(self.seen.right, 2)
+        return f"sets have {left} and {right} items; {super().why}"
 
     def load(self, table: Table) -> Index:
         varlen_rows = table.varlen[self.column]

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 import windjoin as wj
+from windjoin.figures import figure
 from windjoin.java import JavaError, find_java
 
 SETTINGS = {
@@ -87,7 +88,7 @@ def _calibrate() -> int:
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    return "" if value is None else figure(value)
 
 
 def _versions() -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from windjoin.diffusion.choose import LoadStatistics, choose
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.scenario import Scenario, ScenarioError, load_scenario
 from windjoin.diffusion.simulator import Outcome, simulate, with_hosts
+from windjoin.figures import figure
 
 MEASURES = (
     ("throughput", "results/s", "{:,.2f}"),
@@ -153,7 +154,7 @@ def _print_choice(scenario: Scenario, counts: Sequence[int]) -> None:
     for hosts in counts:
         specs = [spec.cpu for spec in _on(scenario, hosts).hosts for _ in range(spec.count)]
         choice = choose(LoadStatistics.of(scenario), specs)
-        parameters = ", ".join(f"{key} {value:g}" for key, value in choice.parameters.items())
+        parameters = ", ".join(f"{key} {figure(value)}" for key, value in choice.parameters.items())
         with_them = f" with {parameters}" if parameters else ""
         print(f"{hosts} hosts: choose {choice.strategy}{with_them}")
         for reason in choice.reasons:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from windjoin.diffusion.registry import SHIPPED
+from windjoin.figures import length
 from windjoin.query import Query
 from windjoin.spark.explaining_stream import explain_stream
 from windjoin.spark.joining import Planned, last_plan, planned_join
@@ -55,7 +56,7 @@ def explain(
 
 def _plan_lines(planned: Planned) -> list[str]:
     plan, expected = planned.plan, planned.expected
-    names, unit = plan.query.names, plan.bound.time_unit or "ticks"
+    names, unit = plan.query.names, plan.bound.time_unit
     lines = [
         f"strategy: {plan.strategy} ({SHIPPED[plan.strategy]})",
         f"why: {planned.why}",
@@ -66,7 +67,7 @@ def _plan_lines(planned: Planned) -> list[str]:
     elif plan.strategy == "atr":
         lines.append(f"master: {names[plan.master]}")
     if expected.segment:
-        lines.append(f"segments: about {expected.segment:.6g} {unit} long")
+        lines.append(f"segments: about {length(expected.segment, unit)} long")
         lines.append(
             f"expected: {expected.copies:.3f} rows sent per row, imbalance {expected.imbalance:.2f}"
         )

@@ -7,6 +7,7 @@ from windjoin.epochs.reading import Log, open_log
 from windjoin.epochs.routing import GROUPS
 from windjoin.epochs.stores import shown
 from windjoin.errors import LogError
+from windjoin.figures import length
 from windjoin.spark.settings import missing
 from windjoin.spark.streaming import Streaming
 
@@ -23,20 +24,20 @@ def explain_stream(planned: Streaming) -> str:
 
 def _plan(job: Job) -> list[str]:
     units, names = job.units, job.plan.query.names
-    unit = job.plan.bound.time_unit or "ticks"
+    unit = job.plan.bound.time_unit
+    apart = length(units.length, unit)
     told = {
         "groups": f"{GROUPS} groups of keys; each row to one slot",
         "single": "all rows to one slot",
-        "atr": f"segments of {units.length} {unit} of {names[units.master]}; rows of others to each"
+        "atr": f"segments of {apart} of {names[units.master]}; rows of others to each"
         " slot that may need them",
-        "ctr": f"every row in one slot, by segments of {units.length} {unit}; partial results"
-        " travel",
-        "psp": f"every row in one slot, in slices of {units.length} {unit}; partial results travel",
+        "ctr": f"every row in one slot, by segments of {apart}; partial results travel",
+        "psp": f"every row in one slot, in slices of {apart}; partial results travel",
     }
     return [
         f"strategy: {units.kind} ({told[units.kind]})",
         f"slots: {job.slots}, exchanges: {job.stages}",
-        f"lateness: {job.lateness} {unit}",
+        f"lateness: {length(job.lateness, unit, exact=True)}",
         *([] if job.memory is None else [f"memory of a slot: {job.memory:,} bytes"]),
         *([] if job.shed is None else [f"each slot sheds load: {job.shed!r}"]),
         *(f"travels of {name}: {', '.join(job.plan.schemas[name].names)}" for name in names),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from windjoin.epochs.job import Job
+from windjoin.figures import figure
 
 WIDTH, HEIGHT, MARGIN = 900, 220, 40
 COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#edae49", "#7b4b94", "#00798c", "#8d6b48", "#555")
@@ -60,7 +61,7 @@ def _chart(title: str, done: Sequence[Any], value: Callable[[dict[str, Any]], fl
         )
         left = MARGIN + 70 * (slot % 12)
         drawn.append(f'<text x="{left}" y="{HEIGHT - 8}" fill="{colour}">slot {slot}</text>')
-    axis = f'<text x="2" y="{MARGIN - 10}">{most:,.4g}</text>'
+    axis = f'<text x="2" y="{MARGIN - 10}">{figure(most)}</text>'
     axis += f'<text x="2" y="{HEIGHT - MARGIN}">0</text>'
     return (
         f"<h2>{html.escape(title)}</h2>"
