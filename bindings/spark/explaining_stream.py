@@ -25,7 +25,7 @@ def explain_stream(planned: Streaming) -> str:
 def _plan(job: Job) -> list[str]:
     units, names = job.units, job.plan.query.names
     unit = job.plan.bound.time_unit
-    apart = length(units.length, unit)
+    apart = length(units.length or 0, unit)
     told = {
         "groups": f"{GROUPS} groups of keys; each row to one slot",
         "single": "all rows to one slot",
