@@ -44,8 +44,36 @@
         FOUR(v, pairs, 0);                                                                         \
         FOUR(v, pairs, 1);                                                                         \
     } while (0)
+/* Floats are turned as floats, in half the room, and made doubles then. */
+#define TURN_FLOATS(at, v)                                                                         \
+    do {                                                                                           \
+        __m256 low[4], high[4];                                                                    \
+        UNROLLED                                                                                   \
+        for (int i = 0; i < 4; i++) {                                                              \
+            low[i] = TWO_FOURS(at(i), at(i + 4));                                                  \
+            high[i] = TWO_FOURS(at(i) + 4, at(i + 4) + 4);                                         \
+        }                                                                                          \
+        TURN_FOURS(v, 0, low);                                                                     \
+        TURN_FOURS(v, 4, high);                                                                    \
+    } while (0)
+#define TWO_FOURS(a, b)                                                                            \
+    _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(a)), _mm_loadu_ps(b), 1)
+#define TURN_FOURS(v, first, from)                                                                 \
+    do {                                                                                           \
+        __m256 a = _mm256_unpacklo_ps(from[0], from[1]);                                           \
+        __m256 b = _mm256_unpackhi_ps(from[0], from[1]);                                           \
+        __m256 c = _mm256_unpacklo_ps(from[2], from[3]);                                           \
+        __m256 d = _mm256_unpackhi_ps(from[2], from[3]);                                           \
+        v[first + 0] = _mm512_cvtps_pd(_mm256_shuffle_ps(a, c, 0x44));                             \
+        v[first + 1] = _mm512_cvtps_pd(_mm256_shuffle_ps(a, c, 0xee));                             \
+        v[first + 2] = _mm512_cvtps_pd(_mm256_shuffle_ps(b, d, 0x44));                             \
+        v[first + 3] = _mm512_cvtps_pd(_mm256_shuffle_ps(b, d, 0xee));                             \
+    } while (0)
 #include "lanes.inc"
 #undef WITH
+#undef TURN_FLOATS
+#undef TWO_FOURS
+#undef TURN_FOURS
 #undef TARGET
 #undef LANES
 #undef VECTOR
@@ -87,8 +115,19 @@
         v[2] = _mm256_permute2f128_pd(a, c, 0x31);                                                 \
         v[3] = _mm256_permute2f128_pd(b, d, 0x31);                                                 \
     } while (0)
+#define TURN_FLOATS(at, v)                                                                         \
+    do {                                                                                           \
+        __m128 a = _mm_loadu_ps(at(0)), b = _mm_loadu_ps(at(1));                                   \
+        __m128 c = _mm_loadu_ps(at(2)), d = _mm_loadu_ps(at(3));                                   \
+        _MM_TRANSPOSE4_PS(a, b, c, d);                                                             \
+        v[0] = _mm256_cvtps_pd(a);                                                                 \
+        v[1] = _mm256_cvtps_pd(b);                                                                 \
+        v[2] = _mm256_cvtps_pd(c);                                                                 \
+        v[3] = _mm256_cvtps_pd(d);                                                                 \
+    } while (0)
 #include "lanes.inc"
 #undef WITH
+#undef TURN_FLOATS
 #undef TARGET
 #undef LANES
 #undef VECTOR
