@@ -93,7 +93,7 @@ class ATR(AdaptiveRouter):
         self._cuts: list[int] = []  # ends of the masters' segments that are still to come
         self._placed = [NEVER] * len(self.profiles)  # rows of the stream before this are placed
         self._mark_free_from = {0: NEVER}  # bit -> when no row with it can be reached any more
-        self._answers: dict[Segment, tuple[Placement, tuple[int, ...]]] = {}  # of this border
+        self._routed: dict[Segment, tuple[Placement, tuple[int, ...]]] = {}  # of this border
         self._order_of: dict[tuple[int, int], tuple[int, ...]] = {}  # by stream and master
 
     # -- the choice of master and of segment length --------------------------------------------
@@ -147,7 +147,7 @@ class ATR(AdaptiveRouter):
     def advance(self, border: int) -> tuple[Move, ...]:
         """Nothing moves: tasks stay where they are until they end."""
         moves = super().advance(border)
-        self._answers.clear()
+        self._routed.clear()
         return moves
 
     def stop(self, border: int) -> int:
@@ -157,7 +157,7 @@ class ATR(AdaptiveRouter):
 
     def place(self, segment: Segment) -> Placement:
         """To the host of every task whose box the segment meets."""
-        return (self._answers.get(segment) or self._answer(segment))[0]
+        return (self._routed.get(segment) or self._place_new(segment))[0]
 
     def path(self, segment: Segment) -> Path:
         """One hop: wherever the row is stored, over all other streams, in the order asked for.
@@ -165,7 +165,7 @@ class ATR(AdaptiveRouter):
         A follower's row visits many hosts.  Of the master each holds its own segments only, of the
         other followers all hold the same: probing those first would do the same work at every host.
         """
-        placement, hosts = self._answers.get(segment) or self._answer(segment)
+        placement, hosts = self._routed.get(segment) or self._place_new(segment)
         way = segment.stream, self.master
         order = self._order_of.get(way)
         if order is None:
@@ -181,7 +181,7 @@ class ATR(AdaptiveRouter):
         selectivity = self.profiles[stream].selectivity_with(other)
         return selectivity * self.profiles[other].rows_in_window, other
 
-    def _answer(self, segment: Segment) -> tuple[Placement, tuple[int, ...]]:
+    def _place_new(self, segment: Segment) -> tuple[Placement, tuple[int, ...]]:
         """The placement and its hosts, for the first time."""
         self._check_segment(segment)
         stream, start, stop = segment.stream, segment.start, segment.stop
@@ -192,11 +192,11 @@ class ATR(AdaptiveRouter):
                 f"before the first border, {self._begin}"
             )
         parts, hosts, covered = self._parts(stream, start, stop)
-        answer = self._answers[segment] = Placement(parts), hosts
+        routed = self._routed[segment] = Placement(parts), hosts
         self._placed[stream] = max(self._placed[stream], stop)
         self._count(segment, covered)
         self.counters.visits += len(hosts)
-        return answer
+        return routed
 
     def expire(self, watermark: int) -> None:
         """Forget tasks that no row to come belongs to."""
@@ -215,7 +215,7 @@ class ATR(AdaptiveRouter):
                 rehomed = task._replace(host=self._assign(task.low, task.high))
                 self._table.rehome(position, rehomed.host)
                 moves += self._refill(rehomed)
-        self._answers.clear()
+        self._routed.clear()
         self.counters.moves += len(moves)
         return tuple(moves)
 
@@ -267,7 +267,7 @@ class ATR(AdaptiveRouter):
         self.tasks = [
             Task(host, mark, tuple(low), tuple(high)) for host, mark, low, high in state["tasks"]
         ]
-        self._answers.clear()
+        self._routed.clear()
 
     # -- planning ------------------------------------------------------------------------------
 
@@ -353,7 +353,7 @@ class ATR(AdaptiveRouter):
             raise RoutingError(f"master {stream}; streams are 0 .. {len(self.profiles) - 1}")
         return stream
 
-    # -- answers -------------------------------------------------------------------------------
+    # -- placements ----------------------------------------------------------------------------
 
     def _parts(self, stream: int, start: int, stop: int) -> Wanted:
         return self._table.parts(stream, start, stop)

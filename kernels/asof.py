@@ -122,7 +122,7 @@ class _Merge:
         assert spec.nearest is not None
         self.most, self.direction = spec.nearest.most, spec.nearest.direction
         self.times, self.codes, self.count, self.progress = times, codes, count, progress
-        self.reaches = spec.streams[1].window, spec.streams[0].window  # back, ahead
+        self.tolerances = spec.streams[1].window, spec.streams[0].window  # back, ahead
         self.done = 0
 
     def shares(self, threads: int) -> list[tuple[int, int]]:
@@ -138,11 +138,11 @@ class _Merge:
         return list(pairwise(cuts))
 
     def _before(self, time: int) -> int:
-        begin = np.searchsorted(self.times[1], _less(time, self.reaches[0]))
+        begin = np.searchsorted(self.times[1], _less(time, self.tolerances[0]))
         return int(np.searchsorted(self.times[1], time) - begin)
 
     def _after(self, time: int) -> int:
-        end = np.searchsorted(self.times[1], _more(time, self.reaches[1]), "right")
+        end = np.searchsorted(self.times[1], _more(time, self.tolerances[1]), "right")
         return int(end - np.searchsorted(self.times[1], time))
 
     def run(self, first: int, last: int) -> tuple[I64, I64]:
@@ -157,9 +157,9 @@ class _Merge:
             after = np.empty(len(self.times[1]), np.int64) if many else None
             ahead = self._forward(merge, first, last, after)
         ways, chains = (back, ahead), (before, after)
-        count = merge.pairs(first, last, self.most, ways, chains, self.reaches)
+        count = merge.pairs(first, last, self.most, ways, chains, self.tolerances)
         left, right = np.empty(count, np.int64), np.empty(count, np.int64)
-        merge.pairs(first, last, self.most, ways, chains, self.reaches, left, right)
+        merge.pairs(first, last, self.most, ways, chains, self.tolerances, left, right)
         return left, right
 
     def _backward(self, merge: AsofMerge, first: int, last: int, chain: I64 | None) -> I64:
@@ -167,11 +167,11 @@ class _Merge:
         found = np.empty(len(self.times[0]), np.int64)
         merge.restart()
         if first < last:
-            least = _less(self.times[0][first], self.reaches[0])
+            least = _less(self.times[0][first], self.tolerances[0])
             at = int(np.searchsorted(self.times[1], least))
             for begin in range(first, last, AT_ONCE):
                 end = min(begin + AT_ONCE, last)
-                at = merge.backward(begin, end, at, self.reaches[0], found, chain)
+                at = merge.backward(begin, end, at, self.tolerances[0], found, chain)
                 self._report(end - begin)
         return found
 
@@ -180,11 +180,11 @@ class _Merge:
         strict = self.direction == "nearest"
         merge.restart()
         if first < last:
-            most = _more(self.times[0][last - 1], self.reaches[1])
+            most = _more(self.times[0][last - 1], self.tolerances[1])
             at = int(np.searchsorted(self.times[1], most, "right")) - 1
             for end in range(last, first, -AT_ONCE):
                 begin = max(end - AT_ONCE, first)
-                at = merge.forward(begin, end, at, self.reaches[1], strict, found, chain)
+                at = merge.forward(begin, end, at, self.tolerances[1], strict, found, chain)
                 self._report(end - begin)
         return found
 
@@ -196,12 +196,12 @@ class _Merge:
             self.progress(self.done // ways, len(self.times[0]))
 
 
-def _less(time: int, reach: int) -> int:
-    return max(int(time) - reach, -(2**63))
+def _less(time: int, tolerance: int) -> int:
+    return max(int(time) - tolerance, -(2**63))
 
 
-def _more(time: int, reach: int) -> int:
-    return min(int(time) + reach, 2**63 - 1)
+def _more(time: int, tolerance: int) -> int:
+    return min(int(time) + tolerance, 2**63 - 1)
 
 
 # -- live rows ---------------------------------------------------------------------------------

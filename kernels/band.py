@@ -29,7 +29,7 @@ class Band(Access):
     predicate: Between
     column: int
     width: float
-    reach: int  # of a usual window, from its begin to its end
+    span: int  # of a usual window, from its begin to its end
 
     name: ClassVar[str] = "grid of cells"
 
@@ -46,17 +46,17 @@ class Band(Access):
             candidates = PROPOSED * situation.window_rows * situation.statistics.share(p)
             cost = PER_PROBE + candidates * PER_CANDIDATE
             column = other_side(p, situation.target)[1].column
-            reach = _reach(situation)
-            yield cls(situation.target, (p,), candidates, cost, p, column, width, reach)
+            span = _span(situation)
+            yield cls(situation.target, (p,), candidates, cost, p, column, width, span)
 
     @property
     def identity(self) -> Hashable:
-        return (self.name, self.target, self.column, self.width, self.reach)
+        return (self.name, self.target, self.column, self.width, self.span)
 
     def load(self, table: Table) -> Index:
         values = sortable(table.columns[self.column])
         return StaticBandGrid.load(
-            values, table.time, self.width, self._real, self.reach, table.first
+            values, table.time, self.width, self._real, self.span, table.first
         )
 
     def start(self, window: Window) -> Index:
@@ -74,7 +74,7 @@ class Band(Access):
         return {"ranges": as_ranges([[self.predicate]], self.target, sides)}
 
 
-def _reach(situation: Situation) -> int:
+def _span(situation: Situation) -> int:
     """Time from the earliest to the latest row that can meet the rows bound so far."""
     windows = [situation.spec.streams[s].window for s in (situation.target, *situation.bound)]
     return min(windows[0] + max(windows[1:]), 2**62)

@@ -170,7 +170,7 @@ class _Stretches:
         """Rows of every stream that can meet those of a part of the starting stream."""
         first, last = self.rows * part // count, self.rows * (part + 1) // count
         ranges = [
-            (0, len(stream.time)) if count == 1 else self._reach(first, last, number)
+            (0, len(stream.time)) if count == 1 else self._span(first, last, number)
             for number, stream in enumerate(self.streams)
         ]
         ranges[self.start] = first, last
@@ -185,7 +185,7 @@ class _Stretches:
             if number != self.start
         )
 
-    def _reach(self, first: int, last: int, number: int) -> Range:
+    def _span(self, first: int, last: int, number: int) -> Range:
         """A member is at most its own window older and at most the starting window newer."""
         own, time = self.streams[self.start].time, self.streams[number].time
         if first == last:

@@ -99,11 +99,11 @@ def _first(job: Job, run: str, now: float, slots: int | None) -> Manifest:
     window: tuple[Entry, ...] = ()
     known = job.static
     if known is not None:
-        every.append(Routes(Units(job.reach), Owners.in_turn(1)))
+        every.append(Routes(Units(job.retention), Owners.in_turn(1)))
         window = (Entry(-1, known.folder, 1, 1, known.low, known.high, known.bytes, known.rows),)
     return Manifest(
         0, run, None, count, 0, tuple(every), _ended(job, nothing), nothing, window,
-        job.described(), job.reach,
+        job.described(), job.retention,
         seen=(now,) * job.streams, decided=now, schemas=job.schemas(), before=nothing,
         marks=job.asked is not None, together=job.together, job=job.plan.identity,
     )  # fmt: skip
@@ -129,7 +129,7 @@ def _next(
     entries = placed[: len(window)]
     return Manifest(
         epoch, run, parent.run, count, own, every, watermarks, newest, entries, job.described(),
-        job.reach, merge_of(entries), seen, now, report.loads,
+        job.retention, merge_of(entries), seen, now, report.loads,
         _totals(job, parent.totals, report), state, job.schemas(),
         parent.watermarks, placed[len(window) :], job.asked is not None, job.together,
         job.plan.identity,

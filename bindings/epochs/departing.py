@@ -24,7 +24,7 @@ class Departing:
     ) -> None:
         self.job, self.manifest, self.slot, self.window = job, manifest, slot, window
         self.stream = stream
-        self.reach = job.reach[stream]
+        self.retention = job.retention[stream]
         self.local = manifest.own.units.finds_in_one_slot((stream,))
 
     def rows(self, low: int | None, high: int, new: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -56,7 +56,7 @@ class Departing:
                 if section.stream != self.stream or section.apart:
                     continue
                 first = BEGIN if unasked and section.kind == NEW else since
-                if first >= high or section.high + self.reach < first:
+                if first >= high or section.high + self.retention < first:
                     continue
                 rows = file.rows(section, self.window.schemas[self.stream])
                 rows = self._between(rows, first, high)
@@ -66,7 +66,7 @@ class Departing:
 
     def _between(self, rows: pa.RecordBatch, low: int, high: int) -> pa.RecordBatch:
         """Rows, which are in order of time, with deadlines in ``[low, high)``."""
-        bounds = less(np.array([low, high]), self.reach)
+        bounds = less(np.array([low, high]), self.retention)
         first, last = np.searchsorted(self._times(rows), bounds, "left").tolist()
         if high == FOREVER:  # of streams that have ended
             last = len(rows)

@@ -88,7 +88,7 @@ class Job:
         return self.plan.bound if self.asked is None else self.asked.bound
 
     @property
-    def reach(self) -> tuple[int, ...]:
+    def retention(self) -> tuple[int, ...]:
         """For how long rows may be asked for, by stream: as long as they may be in results."""
         if self.plan.query.direction is None:
             return self.windows

@@ -69,9 +69,9 @@ class Units:
             return 0, GROUPS - 1
         if self.length is None:
             return 0, 0
-        reach = max(self.windows)
-        first = max(EARLIEST, low - reach) // self.length
-        return first, min(2**63 - 1, high + reach) // self.length
+        longest = max(self.windows)
+        first = max(EARLIEST, low - longest) // self.length
+        return first, min(2**63 - 1, high + longest) // self.length
 
     def one_slot(self, stream: int) -> bool:
         """Whether each row of a stream is sent to one slot."""

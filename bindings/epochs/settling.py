@@ -110,7 +110,7 @@ class Settling:
     def _deadlines(self, stream: int, column: Any) -> I64:
         own = self.job.plan.bound.time_column(stream)
         values, valid = own.read(column)
-        return more(own.ticks(values, valid, 0), self.job.reach[stream])
+        return more(own.ticks(values, valid, 0), self.job.retention[stream])
 
     def _first_ones(self, batch: pa.RecordBatch, items: Items) -> Batches:
         new = self._unseen(items)

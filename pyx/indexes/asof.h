@@ -40,10 +40,11 @@ static inline void asof_note(AsofSlot *slot, const AsofSides *sides, int64_t row
 }
 
 /* found[i] of rows [first, last) on the left: the newest row of their key on the right at or before
- * them, at most `reach` older; -1: none.  Rows of the right from `at` on are still to come; what is
- * returned is `at` for the next rows.  chain[j]: the row of its key before j, unless NULL. */
+ * them, at most `tolerance` older; -1: none.  Rows of the right from `at` on are still to come;
+ * what is returned is `at` for the next rows.  chain[j]: the row of its key before j, unless NULL.
+ */
 static inline int64_t asof_backward(const AsofSides *sides, AsofSlot *slot, int64_t first,
-                                    int64_t last, int64_t at, uint64_t reach, int64_t *found,
+                                    int64_t last, int64_t at, uint64_t tolerance, int64_t *found,
                                     int64_t *chain) {
     for (int64_t i = first; i < last; i++) {
         int64_t time = sides->left_time[i];
@@ -55,7 +56,7 @@ static inline int64_t asof_backward(const AsofSides *sides, AsofSlot *slot, int6
         int32_t code = asof_code(sides->left_code, i);
         found[i] = -1;
         if (code < 0 || slot[code].row < 0) continue;
-        if ((uint64_t)time - (uint64_t)slot[code].time <= reach) found[i] = slot[code].row;
+        if ((uint64_t)time - (uint64_t)slot[code].time <= tolerance) found[i] = slot[code].row;
     }
     return at;
 }
@@ -63,7 +64,7 @@ static inline int64_t asof_backward(const AsofSides *sides, AsofSlot *slot, int6
 /* The same the other way round: the oldest row at or after them, or after them if `strict`; rows
  * last - 1 down to first, and those of the right from `at` down. */
 static inline int64_t asof_forward(const AsofSides *sides, AsofSlot *slot, int64_t first,
-                                   int64_t last, int64_t at, uint64_t reach, int strict,
+                                   int64_t last, int64_t at, uint64_t tolerance, int strict,
                                    int64_t *found, int64_t *chain) {
     for (int64_t i = last - 1; i >= first; i--) {
         int64_t time = sides->left_time[i];
@@ -76,7 +77,7 @@ static inline int64_t asof_forward(const AsofSides *sides, AsofSlot *slot, int64
         int32_t code = asof_code(sides->left_code, i);
         found[i] = -1;
         if (code < 0 || slot[code].row < 0) continue;
-        if ((uint64_t)slot[code].time - (uint64_t)time <= reach) found[i] = slot[code].row;
+        if ((uint64_t)slot[code].time - (uint64_t)time <= tolerance) found[i] = slot[code].row;
     }
     return at;
 }
@@ -85,7 +86,7 @@ static inline int64_t asof_forward(const AsofSides *sides, AsofSlot *slot, int64
 typedef struct {
     const int64_t *back, *ahead;
     const int64_t *before, *after; /* chains; NULL where one partner is kept */
-    uint64_t reach_back, reach_ahead;
+    uint64_t tolerance_back, tolerance_ahead;
     int64_t most;
 } AsofFound;
 
@@ -104,11 +105,11 @@ static inline int64_t asof_pairs(const AsofSides *sides, const AsofFound *f, int
             if (b >= 0 && (a < 0 || behind <= before)) {
                 taken = b;
                 b = f->before ? f->before[b] : -1;
-                if (b >= 0 && time - (uint64_t)sides->right_time[b] > f->reach_back) b = -1;
+                if (b >= 0 && time - (uint64_t)sides->right_time[b] > f->tolerance_back) b = -1;
             } else {
                 taken = a;
                 a = f->after ? f->after[a] : -1;
-                if (a >= 0 && (uint64_t)sides->right_time[a] - time > f->reach_ahead) a = -1;
+                if (a >= 0 && (uint64_t)sides->right_time[a] - time > f->tolerance_ahead) a = -1;
             }
             if (left) left[n] = i, right[n] = taken;
             n++;

@@ -23,7 +23,7 @@ class AsofMerge:
         first: int,
         last: int,
         at: int,
-        reach: int,  # uint64_t
+        tolerance: int,  # uint64_t
         found: _I64,  # int64_t[::1], by left row, written
         chain: _I64 | None = None,  # by right row, written
     ) -> int: ...
@@ -32,7 +32,7 @@ class AsofMerge:
         first: int,
         last: int,
         at: int,
-        reach: int,  # uint64_t
+        tolerance: int,  # uint64_t
         strict: bool,
         found: _I64,
         chain: _I64 | None = None,
@@ -44,7 +44,7 @@ class AsofMerge:
         most: int,
         ways: tuple[_I64 | None, _I64 | None],
         chains: tuple[_I64 | None, _I64 | None],
-        reaches: tuple[int, int],  # uint64_t
+        tolerances: tuple[int, int],  # uint64_t
         left: _I64 | None = None,  # written
         right: _I64 | None = None,
     ) -> int: ...

@@ -24,8 +24,8 @@ cdef extern from "asof.h" nogil:
         const int64_t *ahead
         const int64_t *before
         const int64_t *after
-        uint64_t reach_back
-        uint64_t reach_ahead
+        uint64_t tolerance_back
+        uint64_t tolerance_ahead
         int64_t most
     ctypedef struct AsofRun:
         AsofSlot *slot
@@ -42,11 +42,11 @@ cdef extern from "asof.h" nogil:
         int64_t most
     int64_t asof_backward(
         const AsofSides *sides, AsofSlot *slot, int64_t first, int64_t last, int64_t at,
-        uint64_t reach, int64_t *found, int64_t *chain,
+        uint64_t tolerance, int64_t *found, int64_t *chain,
     )
     int64_t asof_forward(
         const AsofSides *sides, AsofSlot *slot, int64_t first, int64_t last, int64_t at,
-        uint64_t reach, int strict, int64_t *found, int64_t *chain,
+        uint64_t tolerance, int strict, int64_t *found, int64_t *chain,
     )
     int64_t asof_pairs(
         const AsofSides *sides, const AsofFound *found, int64_t first, int64_t last,
@@ -104,7 +104,7 @@ cdef class AsofMerge:
         memset(self.slot, 0xff, (self.n_codes + 1) * sizeof(AsofSlot))
 
     def backward(
-        self, int64_t first, int64_t last, int64_t at, uint64_t reach, int64_t[::1] found,
+        self, int64_t first, int64_t last, int64_t at, uint64_t tolerance, int64_t[::1] found,
         int64_t[::1] chain=None,
     ):
         """Set ``found`` of left rows [first, last) to the newest right row at or before each.
@@ -115,12 +115,12 @@ cdef class AsofMerge:
         if first < last:
             with nogil:
                 at = asof_backward(
-                    &self.sides, self.slot, first, last, at, reach, &found[0], chained
+                    &self.sides, self.slot, first, last, at, tolerance, &found[0], chained
                 )
         return at
 
     def forward(
-        self, int64_t first, int64_t last, int64_t at, uint64_t reach, bint strict,
+        self, int64_t first, int64_t last, int64_t at, uint64_t tolerance, bint strict,
         int64_t[::1] found, int64_t[::1] chain=None,
     ):
         """The oldest right row at or after each, or after each if ``strict``; from the end on."""
@@ -128,12 +128,12 @@ cdef class AsofMerge:
         if first < last:
             with nogil:
                 at = asof_forward(
-                    &self.sides, self.slot, first, last, at, reach, strict, &found[0], chained
+                    &self.sides, self.slot, first, last, at, tolerance, strict, &found[0], chained
                 )
         return at
 
     def pairs(
-        self, int64_t first, int64_t last, int64_t most, ways, chains, reaches,
+        self, int64_t first, int64_t last, int64_t most, ways, chains, tolerances,
         int64_t[::1] left=None, int64_t[::1] right=None,
     ):
         """Rows of both sides of each pair of left rows [first, last), nearest first; how many.
@@ -155,7 +155,7 @@ cdef class AsofMerge:
                 view = array
                 place[k] = &view[0]
         found.back, found.ahead, found.before, found.after = place[0], place[1], place[2], place[3]
-        found.reach_back, found.reach_ahead = reaches
+        found.tolerance_back, found.tolerance_ahead = tolerances
         found.most = most
         if left is not None:
             if not left.shape[0]:

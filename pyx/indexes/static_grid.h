@@ -388,19 +388,19 @@ static inline int static_grid_serve(void *state, const Probe *probe, Cursor *cur
 /* How many stretches a table of n rows has at most, with the one behind the last. */
 static inline int64_t most_stretches(int64_t n) { return (n >> STRETCH_BITS) + 2; }
 
-/* Where the stretch that begins with row `first` ends: after `reach` of time and enough rows. */
-static inline int64_t stretch_end(const Csr *rows, int64_t first, int64_t reach) {
+/* Where the stretch that begins with row `first` ends: after `span` of time and enough rows. */
+static inline int64_t stretch_end(const Csr *rows, int64_t first, int64_t span) {
     int64_t least = first + (1 << STRETCH_BITS);
     if (least >= rows->n) return rows->n;
-    int64_t end = csr_near(rows->time, least, rows->n, add_saturated(rows->time[first], reach));
+    int64_t end = csr_near(rows->time, least, rows->n, add_saturated(rows->time[first], span));
     return end > least ? end : least;
 }
 
 /* Cut the table into stretches. */
-static inline void static_grid_cut(StaticGrid *all, int64_t reach) {
+static inline void static_grid_cut(StaticGrid *all, int64_t span) {
     int64_t s = 0, end, k = 0;
     for (int64_t at = 0; at < all->rows.n; at = end, s++) {
-        end = stretch_end(&all->rows, at, reach);
+        end = stretch_end(&all->rows, at, span);
         all->stretch[s] = (Stretch){at, 0, (int32_t)(end - at), 0};
         for (; k << STRETCH_BITS < end; k++) all->stretch_at[k] = (int32_t)s;
     }

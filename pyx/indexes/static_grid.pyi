@@ -14,6 +14,6 @@ class StaticBandGrid(Index):
         times: NDArray[np.int64],  # const int64_t[::1], non-decreasing
         width: float,  # double, > 0: half of a usual band
         real: bool,
-        reach: int,  # int64_t, >= 0: of a usual window, from its begin to its end
+        span: int,  # int64_t, >= 0: of a usual window, from its begin to its end
         first: int = 0,  # int64_t
     ) -> StaticBandGrid: ...

@@ -29,7 +29,7 @@ cdef extern from "static_grid.h" nogil:
     int static_grid_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
     RowBounds static_grid_locate(void *index, int64_t n, TimeBounds bounds)
     int64_t most_stretches(int64_t n)
-    void static_grid_cut(StaticGrid *all, int64_t reach)
+    void static_grid_cut(StaticGrid *all, int64_t span)
     int64_t static_grid_choose_cells(StaticGrid *all, const int64_t *value, double width, int real)
     void stretch_load(StaticGrid *all, const Stretch *stretch, const int64_t *value, int64_t *cell)
 
@@ -61,13 +61,13 @@ cdef class StaticBandGrid(Index):
     @staticmethod
     def load(
         const int64_t[::1] values, const int64_t[::1] times, double width, bint real,
-        int64_t reach, int64_t first=0,
+        int64_t span, int64_t first=0,
     ):
         """Index of rows first, first + 1, ... in time order.
 
         values: int64, or sortable doubles
         width: half of a usual band
-        reach: of a usual window, from its begin to its end
+        span: of a usual window, from its begin to its end
         """
         cdef StaticBandGrid self = StaticBandGrid()
         cdef int64_t n = values.shape[0]
@@ -77,11 +77,11 @@ cdef class StaticBandGrid(Index):
         if n:
             self.all.rows.time = &times[0]
             with nogil:
-                self._fill(&values[0], width, real, reach)
+                self._fill(&values[0], width, real, span)
         return self
 
     cdef int _fill(
-        self, const int64_t *values, double width, bint real, int64_t reach
+        self, const int64_t *values, double width, bint real, int64_t span
     ) except -1 nogil:
         cdef int64_t n = self.all.rows.n, most = most_stretches(n), longest = 0, s
         cdef int64_t *cells
@@ -94,7 +94,7 @@ cdef class StaticBandGrid(Index):
             or self.all.row == NULL or self.all.value == NULL
         ):
             out_of_memory(b"rows by value", n)
-        static_grid_cut(&self.all, reach)
+        static_grid_cut(&self.all, span)
         self.n_starts = static_grid_choose_cells(&self.all, values, width, real)
         for s in range(self.all.n_stretches):
             longest = max(longest, self.all.stretch[s].n)

@@ -14,9 +14,9 @@ cdef class Beat:
     cdef int64_t base
     cdef bint begun
     cdef int64_t newest[16]
-    cdef int64_t turn_first  # time of the rows that a host joins now, the first
-    cdef int64_t turn_last
-    cdef int64_t turn_before  # and the last of its turn before
+    cdef int64_t batch_first  # time of the rows that a host joins now, the first
+    cdef int64_t batch_last
+    cdef int64_t batch_before  # and the last of its turn before
     cdef double now
     cdef unsigned int asked  # whether it is due
     cdef public unsigned int look_of  # the clock is read at one of so many times

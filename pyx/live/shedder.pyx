@@ -121,9 +121,9 @@ cdef class Beat:
         if self.begun or self.kind != EVENT:
             return
         self.begun = True
-        self.base = self.newest[number] = self.turn_first
+        self.base = self.newest[number] = self.batch_first
         for h in range(n):
-            self.newest[targets[h]] = self.turn_first
+            self.newest[targets[h]] = self.batch_first
 
     def begin(self):
         """Measure from now on what is done for the join."""
@@ -147,10 +147,10 @@ cdef class Beat:
         cdef int s, n = 0
         if self.kind != EVENT:
             return
-        if self.turn_last > self.turn_first:  # the time since its last turn counts for this one
-            time = self.turn_before + <int64_t>(
-                <double>(time - self.turn_first) / (self.turn_last - self.turn_first)
-                * (self.turn_last - self.turn_before)
+        if self.batch_last > self.batch_first:  # the time since its last turn counts for this one
+            time = self.batch_before + <int64_t>(
+                <double>(time - self.batch_first) / (self.batch_last - self.batch_first)
+                * (self.batch_last - self.batch_before)
             )
         if time <= self.newest[stream]:
             return
@@ -242,12 +242,12 @@ cdef class Shedder(Runner):
         cdef Beat beat = self.beat
         if n == 0:
             return
-        beat.turn_first = time_at(&self.time.column, rows[0])
-        beat.turn_last = time_at(&self.time.column, rows[n - 1])
+        beat.batch_first = time_at(&self.time.column, rows[0])
+        beat.batch_last = time_at(&self.time.column, rows[n - 1])
         beat.first_turn(self.number, self.targets, self.n_hops)
-        beat.turn_before = beat.newest[self.number]
-        if beat.turn_before == INT64_MIN or beat.turn_before >= beat.turn_first:
-            beat.turn_last = beat.turn_first
+        beat.batch_before = beat.newest[self.number]
+        if beat.batch_before == INT64_MIN or beat.batch_before >= beat.batch_first:
+            beat.batch_last = beat.batch_first
         with nogil:
             self._carry(0, n, &rows[0], out)
 

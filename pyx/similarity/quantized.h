@@ -44,22 +44,24 @@ typedef struct {
 
 static inline int64_t quads_of(int64_t width) { return (width + 3) / 4; }
 
-static inline void range_note(ValueRange *reach, const float *values, int64_t width) {
-    double squares = 0, largest = reach->largest;
+static inline void range_note(ValueRange *value_range, const float *values, int64_t width) {
+    double squares = 0, largest = value_range->largest;
     for (int64_t k = 0; k < width; k++) {
         double x = fabs((double)values[k]);
         squares += x * x;
         if (x > largest) largest = x;
     }
-    reach->squares += squares;
-    reach->largest = largest;
-    reach->rows++;
+    value_range->squares += squares;
+    value_range->largest = largest;
+    value_range->rows++;
 }
 
 /* The scale at which nearly all components fit a byte. */
-static inline double range_scale(const ValueRange *reach, int64_t width) {
-    double usual = sqrt(reach->squares / ((double)reach->rows * (double)(width + (width == 0))));
-    double most = fmin(reach->largest, MOST_STRETCH * usual) * (reach->rows < FEW_ROWS ? 1.5 : 1);
+static inline double range_scale(const ValueRange *value_range, int64_t width) {
+    double usual =
+        sqrt(value_range->squares / ((double)value_range->rows * (double)(width + (width == 0))));
+    double most =
+        fmin(value_range->largest, MOST_STRETCH * usual) * (value_range->rows < FEW_ROWS ? 1.5 : 1);
     return most > 1e-15 ? (float)(most / 127) : 1; /* a float: rows and scale are then alike */
 }
 

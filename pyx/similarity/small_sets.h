@@ -16,8 +16,8 @@
     } else {                                                                                       \
         const int64_t last = (n) - 4;                                                              \
         COMPARE(0, last)                                                                           \
-        COMPARE(1, last + 1) COMPARE(2, last + 2)                                                  \
-            COMPARE(3, last + 3) for (int64_t i = 0; i < last; i += 4) {                           \
+        COMPARE(1, last + 1)                                                                       \
+        COMPARE(2, last + 2) COMPARE(3, last + 3) for (int64_t i = 0; i < last; i += 4) {          \
             COMPARE(0, i) COMPARE(1, i + 1) COMPARE(2, i + 2) COMPARE(3, i + 3)                    \
         }                                                                                          \
     }

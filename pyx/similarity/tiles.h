@@ -35,7 +35,7 @@ typedef struct {
     double *centre;
     double error; /* e: the half width of the band, relative to the sizes of both vectors */
     int64_t quads; /* of the bytes of a vector; 0: there are none */
-    ValueRange reach;
+    ValueRange value_range;
     float *rows; /* [pack size][component]: vectors at hand */
     float *pack; /* [component][pack size] */
     QuantizedPack quantized;
@@ -328,8 +328,8 @@ static inline void tiles_insert(Tiles *t, Components row, int64_t time, int64_t 
     row_limits(t, size, content->sure + at, content->maybe + at);
     if (size < 0) content->odd.word[at >> 6] |= (uint64_t)1 << (at & 63);
     if (t->quads) {
-        if (size >= 0) range_note(&t->reach, t->rows, t->width);
-        if (at == 0) content->quantized.scale = range_scale(&t->reach, t->width);
+        if (size >= 0) range_note(&t->value_range, t->rows, t->width);
+        if (at == 0) content->quantized.scale = range_scale(&t->value_range, t->width);
         quantized_insert(&content->quantized, t->measure == L2, t->rows, t->width,
                          part_bytes(t, content, at), at);
         content->quantized.loose.word[at >> 6] |= content->odd.word[at >> 6];

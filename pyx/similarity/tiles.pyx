@@ -29,14 +29,14 @@ cdef extern from "tiles.h" nogil:
         double *centre
         double error
         int64_t quads
-        ValueRange reach
+        ValueRange value_range
         float *rows
         float *pack
         QuantizedPack quantized
     int holds_bytes(int measure, int64_t width)
     int64_t quads_of(int64_t width)
     double tile_vector(const Tiles *t, Components row, float *out)
-    void range_note(ValueRange *reach, const float *values, int64_t width)
+    void range_note(ValueRange *value_range, const float *values, int64_t width)
     double component(const Tiles *t, const void *at, int64_t k)
     int tiles_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
     void tiles_insert(Tiles *t, Components row, int64_t time, int64_t number)
@@ -108,10 +108,10 @@ cdef class VectorTiles(RowIndex):
             if not -1e30 < self.all.centre[k] < 1e30:
                 self.all.centre[k] = 0
         if self.all.quads:
-            self._note_reach(start, length, step)
+            self._note_range(start, length, step)
         return 0
 
-    cdef void _note_reach(
+    cdef void _note_range(
         self, const int64_t[::1] start, const int32_t[::1] length, int64_t step
     ) noexcept:
         """How large components are, which says how they are rounded."""
@@ -121,7 +121,7 @@ cdef class VectorTiles(RowIndex):
             row.at = <const void *><intptr_t>start[i]
             row.n = length[i]
             if tile_vector(&self.all, row, self.all.rows) >= 0:
-                range_note(&self.all.reach, self.all.rows, self.all.width)
+                range_note(&self.all.value_range, self.all.rows, self.all.width)
 
     cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil:
         tiles_insert(&self.all, row, time, number)
