@@ -10,12 +10,12 @@ from contextlib import contextmanager
 # True: a bar on standard error; a function: called with (done, in all)
 ProgressOption = bool | Callable[[int, int], None]
 
-Report = Callable[[int, int], None]
+ProgressFunction = Callable[[int, int], None]
 SECONDS_BETWEEN = 0.1
 
 
 @contextmanager
-def progress_bar(option: ProgressOption, what: str, unit: str) -> Iterator[Report | None]:
+def progress_bar(option: ProgressOption, what: str, unit: str) -> Iterator[ProgressFunction | None]:
     """Something to report (done, in all) to while the work lasts; None where nobody looks."""
     if callable(option):
         yield _seldom(option)
@@ -26,7 +26,7 @@ def progress_bar(option: ProgressOption, what: str, unit: str) -> Iterator[Repor
         yield None
 
 
-def _seldom(report: Report) -> Report:
+def _seldom(report: ProgressFunction) -> ProgressFunction:
     """Not more often than the eye can follow, but always when all is done."""
     last = 0.0
 
@@ -41,7 +41,7 @@ def _seldom(report: Report) -> Report:
 
 
 @contextmanager
-def _rich_bar(what: str, unit: str) -> Iterator[Report]:
+def _rich_bar(what: str, unit: str) -> Iterator[ProgressFunction]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

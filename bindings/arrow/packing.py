@@ -14,7 +14,7 @@ from windjoin.arrow.segments import SegmentWriter
 from windjoin.kernels.spec import I64, Rows
 from windjoin.layout import laid_out
 
-Report = Callable[[dict[str, Any]], None]
+CountsFunction = Callable[[dict[str, Any]], None]
 
 
 def pack(
@@ -23,7 +23,7 @@ def pack(
     streams: Sequence[int],
     *,
     partition: int = 0,
-    report: Report | None = None,
+    report: CountsFunction | None = None,
     host: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Turn rows into routed segments (batches of `SEGMENTS`).
@@ -186,4 +186,4 @@ def one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Record
     return cast(pa.RecordBatch, arrow.concat_batches(batches))
 
 
-__all__ = ["ROW", "Report", "as_schema", "less", "more", "one_batch", "pack"]
+__all__ = ["ROW", "CountsFunction", "as_schema", "less", "more", "one_batch", "pack"]

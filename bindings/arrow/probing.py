@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from windjoin.arrow.blocks import BlockJoin, Found
 from windjoin.arrow.local_join import JoinContext, LocalJoin, gathered
-from windjoin.arrow.packing import Report, less, more
+from windjoin.arrow.packing import CountsFunction, less, more
 from windjoin.arrow.partials import HopJoin, partial_schema
 from windjoin.arrow.places import at_place
 from windjoin.arrow.plan import Plan
@@ -28,7 +28,7 @@ def probe(
     stage: int = 0,
     *,
     partition: int = 0,
-    report: Report | None = None,
+    report: CountsFunction | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Join the segments of one host.
 

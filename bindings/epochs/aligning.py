@@ -14,7 +14,7 @@ from windjoin.diffusion.atr import ATR, KEEP_MASTER
 from windjoin.diffusion.load import Host
 from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import StreamProfile
-from windjoin.epochs.deciding import Report
+from windjoin.epochs.deciding import EpochReport
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.routing import EARLIEST, Owners, Routes, Units
@@ -34,7 +34,7 @@ class Loads:
 
 
 def follow_atr(
-    job: Job, parent: Manifest, report: Report, routes: Routes, loads: Loads
+    job: Job, parent: Manifest, report: EpochReport, routes: Routes, loads: Loads
 ) -> tuple[Routes, Any]:
     """The routes of an epoch, and what to remember."""
     known = parent.state if isinstance(parent.state, dict) else {}
@@ -50,7 +50,7 @@ def follow_atr(
     return routes, remembered(shares, rows=rows, length=climber)
 
 
-def _rates(before: Sequence[float] | None, report: Report, streams: int) -> list[float]:
+def _rates(before: Sequence[float] | None, report: EpochReport, streams: int) -> list[float]:
     """Rows of an epoch, by stream, as they are on average."""
     told = {count["stream"]: count["rows"] for count in report.counts}
     now = [float(told.get(stream, 0)) for stream in range(streams)]

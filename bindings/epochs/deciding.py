@@ -27,11 +27,11 @@ from windjoin.errors import LogError, QueryError, quoted
 
 SUMMED = ("results", "comparisons", "cpu", "seconds")
 Marks = tuple[int | None, ...]
-Router = Callable[[Job, Manifest, "Report", Routes, int, float], tuple[Routes, Any]]
+Router = Callable[[Job, Manifest, "EpochReport", Routes, int, float], tuple[Routes, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EpochReport:
     """What the slots of an epoch left behind."""
 
     entry: Entry
@@ -184,7 +184,7 @@ def check_same(was: dict[str, str], asked: dict[str, str], root: str) -> None:
         )
 
 
-def report_of(log: Folder, done: Manifest) -> Report:
+def report_of(log: Folder, done: Manifest) -> EpochReport:
     """What the slots of an epoch wrote."""
     footers = [read_footer(log, f"{done.folder}/{slot}") for slot in range(done.slots)]
     loads = loads_of(log, done)
@@ -192,7 +192,7 @@ def report_of(log: Folder, done: Manifest) -> Report:
     marks = []
     if done.marks:
         marks = [read_footer(log, file_name(done.folder, n)) for n in range(done.slots)]
-    return Report(_entry(done, footers, marks), counts, loads)
+    return EpochReport(_entry(done, footers, marks), counts, loads)
 
 
 def loads_of(log: Folder, done: Manifest) -> tuple[dict[str, Any], ...]:
@@ -305,7 +305,7 @@ def merge_of(window: Sequence[Entry]) -> tuple[int, int] | None:
 
 
 def _routes(
-    job: Job, parent: Manifest, report: Report, newest: Marks, watermarks: Marks, slots: int
+    job: Job, parent: Manifest, report: EpochReport, newest: Marks, watermarks: Marks, slots: int
 ) -> tuple[Routes, Any]:
     units, own = job.units, parent.own
     kept = units.kind == own.units.kind and (
@@ -324,7 +324,7 @@ def _routes(
     return Routes(own.units, owners), parent.state
 
 
-def _totals(job: Job, before: dict[str, Any], report: Report) -> dict[str, Any]:
+def _totals(job: Job, before: dict[str, Any], report: EpochReport) -> dict[str, Any]:
     """Counts of all epochs up to the one reported."""
     sums = {name: dict(counts) for name, counts in before.items()}
     for count in report.counts:

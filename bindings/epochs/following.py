@@ -14,7 +14,7 @@ from windjoin.diffusion.groups import Groups
 from windjoin.diffusion.load import Host, Usage, Weights
 from windjoin.diffusion.segments import StreamProfile
 from windjoin.epochs.aligning import Loads, follow_atr
-from windjoin.epochs.deciding import Report
+from windjoin.epochs.deciding import EpochReport
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.owning import owners_of
@@ -25,7 +25,7 @@ BY_TIME = Weights(cpu=1.0, memory=0.0, network=0.0)  # a slot is as loaded as it
 
 
 def follow(
-    job: Job, parent: Manifest, report: Report, routes: Routes, slots: int, now: float
+    job: Job, parent: Manifest, report: EpochReport, routes: Routes, slots: int, now: float
 ) -> tuple[Routes, Any]:
     """The routes of an epoch, by what the slots did in the one before; and what to remember."""
     elapsed = now - parent.decided

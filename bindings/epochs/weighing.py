@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from windjoin.diffusion.shares import Shares
-from windjoin.epochs.deciding import Report
+from windjoin.epochs.deciding import EpochReport
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.routing import Routes
 
@@ -16,7 +16,7 @@ TURN = 8  # segments of a turn for each slot: how finely weights are told apart
 
 
 def shared_out(
-    parent: Manifest, report: Report, routes: Routes, shares: Shares, slots: int
+    parent: Manifest, report: EpochReport, routes: Routes, shares: Shares, slots: int
 ) -> Routes:
     """The routes with other owners of the segments that no row has been sent for."""
     newest = [time for time in parent.newest if time is not None]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 from windjoin.arrow.hashing import hash_key
-from windjoin.arrow.packing import Report, as_schema, pack
+from windjoin.arrow.packing import CountsFunction, as_schema, pack
 from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import probe
 from windjoin.arrow.segments import arrow_array, in_order
@@ -162,7 +162,7 @@ class TallyKeys:
         )
 
 
-def _stayed(report: Report | None, host: int) -> Report | None:
+def _stayed(report: CountsFunction | None, host: int) -> CountsFunction | None:
     """Counts of rows that no exchange moved, and that every host has read."""
     if report is None:
         return None
@@ -174,7 +174,7 @@ def _stayed(report: Report | None, host: int) -> Report | None:
     return add
 
 
-def _report(meter: Any, step: tuple[Any, ...], partition: int) -> Report | None:
+def _report(meter: Any, step: tuple[Any, ...], partition: int) -> CountsFunction | None:
     """Counts by step and partition: an attempt that is repeated replaces what it counted before."""
     if meter is None:
         return None

@@ -12,7 +12,7 @@ from windjoin.clustered import ClusterJoin
 from windjoin.errors import SheddingWarning, StateError, warn
 from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.memory import Memory
-from windjoin.progress import Report
+from windjoin.progress import ProgressFunction
 from windjoin.pyx.base.output import release
 from windjoin.pyx.live.store import Allowance
 from windjoin.row_windows import counts_rows
@@ -337,7 +337,7 @@ class Keeper:
         self.residence.recount()
         return self.owing.after_push(rows)
 
-    def clean_up(self, report: Report | None = None) -> Iterator[list[Any]]:
+    def clean_up(self, report: ProgressFunction | None = None) -> Iterator[list[Any]]:
         """All results that are owed now."""
         return self._cooled(self.owing.all(report))
 

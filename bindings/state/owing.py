@@ -12,7 +12,7 @@ from windjoin.kernels.intake import Intake
 from windjoin.kernels.spec import JoinSpec
 from windjoin.kernels.window import LONG_AGO
 from windjoin.kinds import INT64_MAX
-from windjoin.progress import Report
+from windjoin.progress import ProgressFunction
 from windjoin.state.cleaning import Cleaning, Fetching, Owed, TimeRange, within
 from windjoin.state.generation_files import GenerationFiles, unlink
 from windjoin.state.generations import Generation, Slice
@@ -182,7 +182,7 @@ class Owing:
         while self._jobs:
             yield from self._step()
 
-    def all(self, report: Report | None = None) -> Iterator[list[Any]]:
+    def all(self, report: ProgressFunction | None = None) -> Iterator[list[Any]]:
         """All results that are owed now."""
         yield from self.rest()
         if not self.generations:
