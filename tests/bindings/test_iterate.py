@@ -79,6 +79,43 @@ def test_options_are_refused_at_the_call():
         QUERY.aiterate(sleeping(), hosts=0)
 
 
+@pytest.mark.parametrize("batch_rows", [None, 40])
+def test_the_event_loop_goes_on_while_batches_are_joined(
+    batch_rows: int | None, monkeypatch: pytest.MonkeyPatch
+):
+    """Each call that joins waits until the loop has gone on meanwhile: it cannot be in the loop."""
+    joined: Counter[str] = Counter()
+
+    async def use() -> list[pa.Table]:
+        loop = asyncio.get_running_loop()
+
+        def watched(name: str) -> None:
+            works = getattr(Session, name)
+
+            def call(self: Session, *arguments: Any, **options: Any) -> Any:
+                went_on = threading.Event()
+                loop.call_soon_threadsafe(went_on.set)
+                assert went_on.wait(10), f"the event loop stands still in Session.{name}"
+                joined[name] += 1
+                return works(self, *arguments, **options)
+
+            monkeypatch.setattr(Session, name, call)
+
+        async def batches(name: str) -> AsyncIterator[pa.RecordBatch]:
+            for batch in TABLES[name].to_batches(max_chunksize=17):
+                yield batch
+
+        for name in ("push", "push_many", "finish", "close"):
+            watched(name)
+        sources = {name: batches(name) for name in NAMES}
+        results = QUERY.aiterate(sources, lateness=500, batch_rows=batch_rows)
+        return [one async for one in results]
+
+    assert rows(asyncio.run(use())) == rows([QUERY.run(TABLES)])
+    assert joined["push" if batch_rows is None else "push_many"] >= 5
+    assert (joined["finish"], joined["close"]) == (2, 1)
+
+
 # -- handles --------------------------------------------------------------------------------------
 
 
