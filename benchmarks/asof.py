@@ -1,4 +1,6 @@
-"""As-of joins against polars and DuckDB: ``python -m benchmarks.asof [--rows N]``.
+"""As-of joins against polars and DuckDB:
+
+    python -m benchmarks.asof [--rows N] [--out benchmarks/results/asof]
 
 Trades with the last quote of their symbol, no older than a tolerance; sorted by time or not.  All
 read the same Arrow tables and give Arrow tables; each figure is the best of several runs in turn,
@@ -8,15 +10,16 @@ and the number of partners found must be the same.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import windjoin as wj
+
+from benchmarks.measure import headline, keep, load_now, machine
 
 SYMBOLS = 10_000
 
@@ -73,7 +76,7 @@ def duckdb_way(given: dict[str, pa.Table], tolerance: int) -> Callable[[], Any]:
 
     def run() -> Any:
         # ASOF has one inequality: what is too old is made null behind it
-        return base.execute(
+        return base.sql(
             "select t.ts, t.symbol, t.trade,"
             f" case when q.ts >= t.ts - interval {tolerance} microseconds then q.quote end as quote"
             " from trades t asof left join quotes q on t.symbol = q.symbol and t.ts >= q.ts"
@@ -82,43 +85,71 @@ def duckdb_way(given: dict[str, pa.Table], tolerance: int) -> Callable[[], Any]:
     return run
 
 
+def measure(rows: int, ordered: bool, tolerance: int, tries: int) -> dict[str, Any]:
+    """Best seconds of each way for one shape of tables."""
+    given = tables(rows, ordered)
+    ways = {
+        "windjoin": windjoin_way(given, tolerance),
+        "polars": polars_way(given, tolerance),
+        "duckdb": duckdb_way(given, tolerance),
+    }
+    best = dict.fromkeys(ways, float("inf"))
+    partners = {}
+    for _ in range(tries):
+        for name, way in ways.items():
+            start = time.perf_counter()
+            found = way()
+            best[name] = min(best[name], time.perf_counter() - start)
+            column = found[{"windjoin": "quotes_quote"}.get(name, "quote")]
+            missing = column.null_count() if name == "polars" else column.null_count
+            partners[name] = len(found) - int(missing)
+            del found, column
+    assert len(set(partners.values())) == 1, partners
+    return {
+        "rows": rows,
+        "sorted": ordered,
+        "symbols": SYMBOLS,
+        "tolerance_us": tolerance,
+        "partners": partners["windjoin"],
+        "seconds": best,
+    }
+
+
+def markdown(about: dict[str, Any], lines: list[dict[str, Any]]) -> str:
+    """Write the table."""
+    versions = ", ".join(f"{name} {about['versions'][name]}" for name in ("polars", "duckdb"))
+    text = [
+        headline(about),
+        f"Python {about['python']}, {versions}, pyarrow {about['versions']['pyarrow']}.",
+        "",
+        "| rows of each | sorted | partners | windjoin, s | polars, s | DuckDB, s"
+        " | polars / windjoin | DuckDB / windjoin |",
+        "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for x in lines:
+        ours, *others = x["seconds"].values()
+        shown = " | ".join(f"{one:.2f}" for one in (ours, *others, *(o / ours for o in others)))
+        ordered = "yes" if x["sorted"] else "no"
+        text.append(f"| {x['rows']:,} | {ordered} | {x['partners']:,} | {shown} |")
+    return "\n".join([*text, ""])
+
+
 def main() -> None:
-    """Print a row for each shape of tables."""
+    """Measure each shape of tables, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--tries", type=int, default=3)
     parser.add_argument("--tolerance", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, help="folder for the results")
     asked = parser.parse_args()
-    import duckdb
-    import polars as pl
-
-    print(
-        f"{asked.rows:,} x {asked.rows:,} rows, {SYMBOLS:,} symbols, best of {asked.tries};"
-        f" {os.cpu_count()} cores, Python {platform.python_version()}, polars {pl.__version__},"
-        f" DuckDB {duckdb.__version__}, pyarrow {pa.__version__}"
-    )
-    for ordered in (True, False):
-        given = tables(asked.rows, ordered)
-        ways = {
-            "windjoin": windjoin_way(given, asked.tolerance),
-            "polars": polars_way(given, asked.tolerance),
-            "duckdb": duckdb_way(given, asked.tolerance),
-        }
-        best = dict.fromkeys(ways, float("inf"))
-        partners = {}
-        for _ in range(asked.tries):
-            for name, way in ways.items():
-                start = time.perf_counter()
-                found = way()
-                best[name] = min(best[name], time.perf_counter() - start)
-                column = found[{"windjoin": "quotes_quote"}.get(name, "quote")]
-                missing = column.null_count() if name == "polars" else column.null_count
-                partners[name] = len(found) - int(missing)
-                del found, column
-        assert len(set(partners.values())) == 1, partners
-        print("sorted" if ordered else "not sorted", f"({partners['windjoin']:,} partners)")
-        for name, seconds in best.items():
-            print(f"  {name:9s} {seconds:7.3f} s  {seconds / best['windjoin']:5.2f}")
+    before = machine()
+    lines = [measure(asked.rows, how, asked.tolerance, asked.tries) for how in (True, False)]
+    before["load_after"] = load_now()
+    table = markdown(before, lines)
+    if asked.out:
+        keep(asked.out, "asof", before, table, lines)
+    else:
+        print(table)
 
 
 if __name__ == "__main__":

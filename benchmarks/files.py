@@ -1,36 +1,43 @@
-"""Parquet files joined into a Parquet file, against DuckDB: ``python -m benchmarks.files``.
+"""Parquet files joined into a Parquet file, against DuckDB:
+
+    python -m benchmarks.files [--rows N] [--out benchmarks/results/files]
 
 Two files with columns that nobody asks for; equal keys within a window of time.  Each join runs in
-a process of its own, which tells its time and the most memory it had.  The files stay in the folder
-``--folder``, for the next run; ``--rows`` of each.
+a process of its own, which tells its time and the most memory it had.  Where a key has many rows,
+DuckDB's plain join makes so many pairs that ``--ways windjoin "duckdb, buckets"`` is enough.  The
+files stay in the folder ``--folder``, for the next run; ``--rows`` of each.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from benchmarks.measure import headline, keep, load_now, machine
+
 WINDOW = 60_000  # ms
-KEYS = 50_000
 BATCH = 1_000_000
 
 
-def make(folder: Path, rows: int) -> None:
+def path_of(folder: Path, name: str, rows: int, keys: int) -> Path:
+    return folder / f"{name}-{rows}-{keys}.parquet"
+
+
+def make(folder: Path, rows: int, keys: int) -> None:
     """Two files in order of time: ten columns, of which four are asked for."""
     for number, name in enumerate("ab"):
-        path = folder / f"{name}-{rows}.parquet"
+        path = path_of(folder, name, rows, keys)
         if path.exists():
             continue
         random = np.random.default_rng(number)
@@ -41,7 +48,7 @@ def make(folder: Path, rows: int) -> None:
             start = int(ts[-1])
             columns = {
                 "ts": pa.array(ts, pa.timestamp("ms")),
-                "k": random.integers(0, KEYS, n),
+                "k": random.integers(0, keys, n),
                 "x": random.random(n),
                 "y": random.random(n),
                 "name": pa.array(random.integers(0, 10_000, n).astype(str)),
@@ -67,19 +74,32 @@ def with_windjoin(a: str, b: str, output: str) -> None:
 
 
 def with_duckdb(a: str, b: str, output: str) -> None:
+    """The SQL that one writes first: all pairs of a key are made."""
+    duckdb_copies(f"'{a}' a join '{b}' b on a.k = b.k", output)
+
+
+def with_buckets(a: str, b: str, output: str) -> None:
+    """Buckets of time as another key, three copies of each row of one side: made by hand."""
+    bucket = f"epoch_ms(ts) // {WINDOW}"
+    right = f"select ts, k, y, unnest([{bucket} - 1, {bucket}, {bucket} + 1]) as bucket from '{b}'"
+    left = f"select ts, k, x, name, {bucket} as bucket from '{a}'"
+    duckdb_copies(f"({left}) a join ({right}) b on a.k = b.k and a.bucket = b.bucket", output)
+
+
+def duckdb_copies(joined: str, output: str) -> None:
     import duckdb
 
     base = duckdb.connect()
     base.execute(f"set temp_directory = '{tempfile.gettempdir()}'")
+    base.execute("set preserve_insertion_order = false")
     base.execute(
-        "copy (select a.ts as a_ts, a.name as a_name, b.ts as b_ts, b.y as b_y"
-        f" from '{a}' a join '{b}' b on a.k = b.k and a.x < b.y"
-        f" and b.ts between a.ts - interval {WINDOW} milliseconds"
+        f"copy (select a.ts as a_ts, a.name as a_name, b.ts as b_ts, b.y as b_y from {joined}"
+        f" and a.x < b.y and b.ts between a.ts - interval {WINDOW} milliseconds"
         f" and a.ts + interval {WINDOW} milliseconds) to '{output}' (format parquet)"
     )
 
 
-WAYS = {"windjoin": with_windjoin, "duckdb": with_duckdb}
+WAYS = {"windjoin": with_windjoin, "duckdb": with_duckdb, "duckdb, buckets": with_buckets}
 
 
 def measured(way: str, a: Path, b: Path) -> dict[str, float]:
@@ -96,7 +116,7 @@ def measured(way: str, a: Path, b: Path) -> dict[str, float]:
 
 def alone(way: str, a: str, b: str, folder: str) -> None:
     """One join, here."""
-    __import__("windjoin" if way == "windjoin" else "duckdb")
+    __import__(way.partition(",")[0])
     began, used = time.perf_counter(), time.process_time()
     WAYS[way](a, b, f"{folder}/out.parquet")
     told = {
@@ -107,40 +127,66 @@ def alone(way: str, a: str, b: str, folder: str) -> None:
     print(json.dumps(told))
 
 
+def markdown(about: dict[str, Any], figures: dict[str, Any]) -> str:
+    """Write the table."""
+    versions = ", ".join(f"{name} {about['versions'][name]}" for name in ("duckdb", "pyarrow"))
+    ways = figures["ways"]
+    text = [
+        headline(about),
+        f"Python {about['python']}, {versions}; 2 x {figures['rows']:,} rows,"
+        f" {figures['keys']:,} keys,"
+        f" {figures['file_bytes'] / 1e6:,.0f} MB of Parquet, best of {figures['tries']}.",
+        "",
+        "| engine | s | CPU s | most resident, MB | results | time / windjoin's |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for way, one in ways.items():
+        text.append(
+            f"| {way} | {one['seconds']:.2f} | {one['cpu']:.2f} | {one['megabytes']:,.0f}"
+            f" | {one['results']:,} | {one['seconds'] / ways['windjoin']['seconds']:.2f} |"
+        )
+    return "\n".join([*text, ""])
+
+
 def main() -> None:
-    """Print what each engine took."""
+    """Measure what each engine takes, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--keys", type=int, default=50_000)
     parser.add_argument("--tries", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "wj-files")
+    parser.add_argument("--out", type=Path, help="folder for the results")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--way", nargs=4)
     asked = parser.parse_args()
     if asked.way:
         alone(*asked.way)
         return
     asked.folder.mkdir(exist_ok=True)
-    make(asked.folder, asked.rows)
-    paths = [asked.folder / f"{name}-{asked.rows}.parquet" for name in "ab"]
-    import duckdb
-
-    size = sum(path.stat().st_size for path in paths) / 1e6
-    print(
-        f"2 x {asked.rows:,} rows, {size:,.0f} MB of Parquet, best of {asked.tries};"
-        f" {os.cpu_count()} cores, Python {platform.python_version()},"
-        f" DuckDB {duckdb.__version__}, pyarrow {pa.__version__}"
-    )
+    make(asked.folder, asked.rows, asked.keys)
+    paths = [path_of(asked.folder, name, asked.rows, asked.keys) for name in "ab"]
+    before = machine()
     best: dict[str, dict[str, float]] = {}
     for _ in range(asked.tries):
-        for way in WAYS:
+        for way in asked.ways:
             found = measured(way, *paths)
             if way not in best or found["seconds"] < best[way]["seconds"]:
                 best[way] = found
     assert len({one["results"] for one in best.values()}) == 1, best
-    for way, one in best.items():
-        print(
-            f"  {way:9s} {one['seconds']:6.2f} s, {one['cpu']:6.2f} CPU s,"
-            f" {one['megabytes']:6,.0f} MB, {one['results']:,} results"
-        )
+    before["load_after"] = load_now()
+    size = sum(path.stat().st_size for path in paths)
+    figures: dict[str, Any] = {
+        "rows": asked.rows,
+        "keys": asked.keys,
+        "tries": asked.tries,
+        "file_bytes": size,
+    }
+    figures["ways"] = best
+    table = markdown(before, figures)
+    if asked.out:
+        keep(asked.out, f"files-{asked.keys}-keys", before, table, figures)
+    else:
+        print(table)
 
 
 if __name__ == "__main__":
