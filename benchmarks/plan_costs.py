@@ -30,7 +30,8 @@ NAMES = ("W1", "W2", "W3", "W4", "W5", "W6", "W7")
 BATCH_ROWS = {"W6": 64, "W7": 64}  # else 1024; fewer where a window has few rows
 SECOND = 1_000_000  # of the workloads' times
 MOST_ROWS = 400_000  # of a stream
-STRETCHES = {"W6": 4}  # so often its rows come, one stretch of time after the other: it is short
+# so often the rows of a workload of few windows come, one stretch of time after the other
+STRETCHES = {"W3": 3, "W4": 3, "W6": 4}
 NANOSECONDS = 1_500_000_000  # for the pushes of a round, at most
 
 

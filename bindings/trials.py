@@ -313,6 +313,8 @@ def _alike(random: Generator) -> Iterator[Trial]:
         (2000, 500, 30.0),
         (8000, 200, 30.0),
         (8000, 200, 60.0),
+        (16_000, 200, 30.0),
+        (16_000, 200, 45.0),
     ):
         yield _trial(
             f"{window} images of {size} bytes, {most:g} apart",
