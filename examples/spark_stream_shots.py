@@ -4,9 +4,9 @@
 
 Three channels send pictures of an event, described by vectors; the same shot has close vectors
 everywhere.  Each strategy joins the same files epoch by epoch with four slots.  In the middle of
-the run one of these takes four times as long for whatever it does, as on a machine with other
-work: segments to come go elsewhere, and come back.  Both find what a batch join of all files finds;
-what differs is how many rows are copied, and what slots have to do.  The folder gets a picture.
+the run one of these takes 16 times as long for whatever it does, as on a machine that swaps:
+segments to come go elsewhere, and come back.  Both find what a batch join of all files finds; what
+differs is how many rows are copied, and what slots have to do.  The folder gets a picture.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from pyspark.sql import SparkSession
 
 CHANNELS = ("north", "south", "west")
 STRATEGIES = ("atr", "ctr")
-EPOCHS, SECONDS = 24, 10  # of event time in each
-SHOTS, WIDTH, SCENES = 3_000, 64, 16_000  # of a channel in an epoch; numbers that describe one
-WINDOW, NEAR, SLOTS = "60s", 1.6, 4
-SLOW = (0, 4, 8, 16)  # a slot, how much slower it is, from which epoch up to which
+EPOCHS, SECONDS = 16, 10  # of event time in each
+SHOTS, WIDTH, SCENES = 3_000, 64, 8_000  # of a channel in an epoch; numbers that describe one
+WINDOW, NEAR, SLOTS = "30s", 1.6, 4
+SLOW = (0, 16, 4, 11)  # a slot, how much slower it is, from which epoch up to which
 TYPE = "time timestamp, shot long, look array<double>"
 START = 1_767_600_000_000_000  # microseconds
 
@@ -58,7 +58,7 @@ def write(folder: Path) -> None:
 
 
 def alike() -> wj.Query:
-    """The same shot in all channels, at most a minute apart."""
+    """The same shot in all channels, at most half a minute apart."""
     a, b, c = (wj.stream(name, time="time", window=WINDOW) for name in CHANNELS)
     near = [wj.l2(left["look"], right["look"]) <= NEAR for left, right in ((a, b), (b, c))]
     return wj.join(a, b, c, on=near, select=[a["shot"], b["shot"], c["shot"]])
@@ -117,7 +117,7 @@ def session() -> Any:
     builder: Any = SparkSession.builder
     builder = builder.master(f"local[{SLOTS}]").appName("video shots")
     for key, value in {
-        "spark.python.worker.module": "windjoin.spark.slow_worker",
+        "spark.python.daemon.module": "windjoin.spark.slow_worker",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",

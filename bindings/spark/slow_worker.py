@@ -1,6 +1,6 @@
 """Python workers of Spark in which a slot of a continuous join is slow for a while: a rehearsal.
 
-``spark.python.worker.module`` set to ``windjoin.spark.slow_worker`` has Spark start them, and the
+``spark.python.daemon.module`` set to ``windjoin.spark.slow_worker`` has Spark start them, and the
 variable ``WINDJOIN_SLOW`` tells which slot, how many times slower, from which epoch up to which:
 ``"0 4 10 20"``.  What the slot does takes that much longer, as on a machine with other work, so
 `start` has to find out by itself.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark import worker
+from pyspark import daemon
 from windjoin.epochs import probing
 from windjoin.errors import QueryError
 
@@ -83,8 +83,27 @@ class SlowWork(probing.SlotWork):
             time.sleep((slowed.by - 1) * (time.thread_time() - began))
 
 
-def main(infile: Any, outfile: Any) -> None:
-    """What Spark calls."""
+def slow_down() -> None:
+    """Have this worker take its time, as the variable tells."""
     SlowWork.slowed = Slowed.told(os.environ.get(VARIABLE, "0 1 0 0"))
     probing.SlotWork = SlowWork  # type: ignore[misc]
-    worker.main(infile, outfile)
+
+
+def main() -> None:
+    """What Spark starts: its own daemon, which forks a process for each worker.
+
+    The daemon takes no worker modules but PySpark's own.
+    """
+    spark: Any = daemon
+    own = spark.worker
+
+    def worker(*given: Any) -> Any:
+        slow_down()
+        return own(*given)
+
+    spark.worker = worker
+    spark.manager()
+
+
+if __name__ == "__main__":
+    main()

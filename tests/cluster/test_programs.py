@@ -32,7 +32,7 @@ def test_streams_end_with_what_a_batch_join_finds_and_a_picture(name: str, tmp_p
     program, picture = STREAMED[name]
     done = subprocess.run(
         [sys.executable, program, str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=3 * SECONDS,
+        cwd=ROOT, capture_output=True, text=True, timeout=8 * SECONDS,
     )  # fmt: skip
     if "NoKafka" in done.stderr:
         pytest.skip(done.stderr.splitlines()[-1])
@@ -45,7 +45,7 @@ def test_streams_end_with_what_a_batch_join_finds_and_a_picture(name: str, tmp_p
 def test_programs_say_what_they_found(name: str) -> None:
     command, said = PROGRAMS[name]
     done = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=SECONDS
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=4 * SECONDS
     )
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
@@ -68,7 +68,7 @@ def test_pip_alone_is_enough_where_there_is_no_java(tmp_path: Path) -> None:
     for name, command in commands.items():
         done = subprocess.run(
             [sys.executable, "-m", "windjoin", *command], cwd=tmp_path, env=bare,
-            capture_output=True, text=True, timeout=2 * SECONDS,
+            capture_output=True, text=True, timeout=4 * SECONDS,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         said[name] = done.stdout
