@@ -29,6 +29,12 @@ class Line:
         return self.reached >= self.target if self.at_least else self.reached <= self.target
 
 
+def told(line: Line) -> str:
+    """A line in words."""
+    sign = ">=" if line.at_least else "<="
+    return f"{line.what}: {line.reached:.2f} ({sign} {line.target:g}); {line.detail}"
+
+
 def record(part: str, lines: list[Line], folder: Path = FOLDER) -> None:
     """Replace lines of a part of the results; write everything anew."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.spark.record import Line, record
+from benchmarks.spark.record import Line, record, told
 from benchmarks.spark_stream import adapting, equality
 from benchmarks.spark_stream.epochs import about, session
-from benchmarks.spark_stream.named import named
+from benchmarks.spark_stream.named import EPOCHS, TIMES, named
 
 RESULTS = Path(__file__).parent.parent / "results" / "spark_stream"
 Part = Callable[[Any, argparse.Namespace], list[Line]]
@@ -27,13 +27,15 @@ PARTS: dict[str, tuple[str, Part]] = {
     "windows": ("Long windows", lambda s, g: equality.windows(s, 10_000, g.slots)),
     "equality": (
         "Equality, against Spark's join of two streams",
-        lambda s, g: equality.equality(s, g.rows, g.epochs, g.slots, g.peers),
+        lambda s, g: equality.equality(
+            s, equality.Shape(g.rows, g.epochs, g.window), g.slots, g.peers
+        ),
     ),
     "named": (
         "The named workloads as streams",
-        lambda s, g: [line for name in g.workloads for line in named(s, name)],
+        lambda s, g: [line for name in g.workloads for line in named(s, name, g.first, g.times)],
     ),
-    "state": ("The log", lambda s, g: adapting.log_bytes(s)),
+    "state": ("The log", lambda s, g: adapting.log_bytes(s, g.many)),
     "slots": ("Slots that come and go", lambda s, g: adapting.changed(s)),
 }
 ALONE = "slowed"  # has sessions of its own
@@ -48,6 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--peers", nargs="*", default=["hdfs", "rocksdb"])
     parser.add_argument("--workloads", nargs="*", default=["W2", "W3", "W4", "W5", "W7"])
+    parser.add_argument("--first", type=int, default=EPOCHS, help="epochs of each of these")
+    parser.add_argument("--times", type=int, default=TIMES, help="how often; the least counts")
+    parser.add_argument("--window", type=int, default=equality.WINDOW, help="epochs")
+    parser.add_argument("--many", type=int, default=1_000, help="epochs of the log")
     parser.add_argument("--strategies", nargs="*", default=["groups", "atr"])
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args(arguments)
@@ -62,10 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines = part(spark, given)
             spark.stop()
         for line in lines:
-            sign = ">=" if line.at_least else "<="
-            print(
-                f"{line.what}: {line.reached:.2f} ({sign} {line.target}); {line.detail}", flush=True
-            )
+            print(told(line), flush=True)
         if given.record:
             record(title, lines, RESULTS)
     return 0

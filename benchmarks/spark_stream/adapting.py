@@ -76,7 +76,7 @@ def slowed(strategy: str) -> list[Line]:
     for name, slow, adaptive in (("even", 1, False), ("fixed", BY, False), ("adaptive", BY, True)):
         os.environ[VARIABLE] = f"0 {slow} {FIRST} {LAST}"
         spark = session(f"local[{SLOTS}]", **{
-            "spark.python.worker.module": "windjoin.spark.slow_worker"})  # fmt: skip
+            "spark.python.daemon.module": "windjoin.spark.slow_worker"})  # fmt: skip
         with folder() as place:
             files(place / "in", EPOCHS, ROWS)
             segment = {} if strategy == "groups" else {"segment": "50ms"}
@@ -159,10 +159,12 @@ def log_bytes(spark: Any, epochs: int = 1_000) -> list[Line]:
             sizes.append(bytes_of(place / "log" / "windjoin"))
 
         run = driven(spark, place, query, sink, checkpoint=str(place / "log"), slots=2)
-        early, late = (statistics.median(sizes[slice(*s)]) for s in ((20, 120), (-100, None)))
+        some = min(100, epochs // 4)
+        parts = (slice(20, 20 + some), slice(-some, None))
+        early, late = (statistics.median(sizes[part]) for part in parts)
         seconds = [done.seconds for done in run.history]
-        times = [statistics.median(seconds[slice(*s)]) for s in ((20, 120), (-100, None))]
-        detail = f"{early:.0f} bytes after 20 to 120 epochs, {late:.0f} after {epochs}"
+        times = [statistics.median(seconds[part]) for part in parts]
+        detail = f"{early:.0f} bytes after 20 to {20 + some} epochs, {late:.0f} after {epochs}"
         lines.append(Line(f"bytes of the log over {epochs} epochs", late / early, 1.05,
                           at_least=False, detail=detail))  # fmt: skip
         detail = f"{times[0]:.3f} s an epoch, {times[1]:.3f} at the end"

@@ -92,13 +92,13 @@ def told(name: str, rows: int, one: Took) -> str:
     )
 
 
-def equality(spark: Any, rows: int, epochs: int, slots: int, peers: list[str]) -> list[Line]:
+def equality(spark: Any, shape: Shape, slots: int, peers: list[str]) -> list[Line]:
     """The same rows, joined by each engine in turn."""
-    shape, warm, lines = Shape(rows, epochs), Shape(WARM_UP, 17), []
+    warm, lines, rows = Shape(WARM_UP, 12, shape.window), list[Line](), shape.rows
     run(spark, warm, ours, slots)  # the JVM compiles what is used often
     own = run(spark, shape, ours, slots)
     print(told("windjoin", rows, own), flush=True)
-    what = f"equality, {rows} rows an epoch, window {WINDOW} epochs"
+    what = f"equality, {rows} rows an epoch, window {shape.window} epochs"
     speed = rows / own.wall / 1e6
     lines.append(Line(f"{what}: M rows/s", speed, 1.5, detail=told("windjoin", rows, own)))
     for peer in peers:
@@ -117,7 +117,7 @@ def equality(spark: Any, rows: int, epochs: int, slots: int, peers: list[str]) -
 
 def small(spark: Any, slots: int = 4) -> list[Line]:
     """An epoch of 100 rows against one that does nothing, in turn."""
-    shape, own, idle = Shape(100, 60), [], []
+    shape, own, idle = Shape(100, 40), [], []
     for _ in range(2):
         own.append(run(spark, shape, ours, slots))
         idle.append(run(spark, shape, nothing, slots))

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.peers import letters
 from benchmarks.spark.engines import NUMBERS, ours, query_of
-from benchmarks.spark.record import Line
+from benchmarks.spark.record import Line, told
 from benchmarks.spark.run import answer, cpu_seconds, with_bytes
 from benchmarks.spark_stream.epochs import Files, folder, state_store
 from benchmarks.workloads import WORKLOADS, Workload
@@ -86,8 +86,10 @@ def cascade(workload: Workload, frames: dict[str, Any], place: Path) -> Any:
 JOINED: dict[str, Joined] = {"stream": stream, "cells": cells, "cascade": cascade}
 
 
-def joined_epochs(spark: Any, workload: Workload, name: str, epochs: int) -> tuple[float, int]:
-    """CPU seconds of all epochs, and how many results there were."""
+def joined_epochs(
+    spark: Any, workload: Workload, name: str, epochs: int
+) -> tuple[float, tuple[int, int]]:
+    """CPU seconds of the first epochs, and how many results there were, with their checksum."""
     found: list[tuple[int, int]] = []
     with folder() as place:
         frames = files(spark, workload, place, epochs).frames(spark)
@@ -97,38 +99,60 @@ def joined_epochs(spark: Any, workload: Workload, name: str, epochs: int) -> tup
         run.option("checkpointLocation", str(place / "checkpoint")).start().awaitTermination()
         taken = cpu_seconds() - before
     total = reduce(lambda one, other: (one[0] + other[0], one[1] + other[1]), found)
-    if epochs == EPOCHS and total != (workload.results, workload.checksum):
-        raise SystemExit(f"{workload.name}, {name}: {total}, a wrong answer")
-    return taken, total[0]
+    check(workload, name, epochs, total)
+    return taken, total
 
 
-def whole(spark: Any, workload: Workload) -> float:
-    """CPU seconds of the batch join of the same files."""
+def whole(spark: Any, workload: Workload, epochs: int) -> tuple[float, tuple[int, int]]:
+    """CPU seconds of the batch join of the same files, and what it gives."""
     with folder() as place:
-        made = files(spark, workload, place, EPOCHS)
+        made = files(spark, workload, place, epochs)
         frames = [spark.read.parquet(str(place / name)) for name in made.schemas]
         before = cpu_seconds()
-        if answer(ours(workload, frames)) != (workload.results, workload.checksum):
-            raise SystemExit(f"{workload.name}: a wrong answer of the batch join")
-        return cpu_seconds() - before
+        total = answer(ours(workload, frames))
+        taken = cpu_seconds() - before
+    check(workload, "batch join", epochs, total)
+    return taken, total
 
 
-def named(spark: Any, name: str, peers: bool = True) -> list[Line]:
-    """A workload in epochs, as a whole, and by what one would do without windjoin."""
+def check(workload: Workload, name: str, epochs: int, total: tuple[int, int]) -> None:
+    """Compare with what is known of a whole workload."""
+    if epochs == EPOCHS and total != (workload.results, workload.checksum):
+        raise SystemExit(f"{workload.name}, {name}: {total}, a wrong answer")
+
+
+def named(spark: Any, name: str, epochs: int = EPOCHS, times: int = TIMES) -> list[Line]:
+    """The first epochs of a workload, as a whole, and by what one would do without windjoin."""
     workload = WORKLOADS[name]
-    joined_epochs(spark, workload, "stream", SOME)
-    own = min(joined_epochs(spark, workload, "stream", EPOCHS)[0] for _ in range(TIMES))
-    batch = min(whole(spark, workload) for _ in range(TIMES + 1))
-    detail = f"{own:.2f} CPU s in {EPOCHS} epochs, {batch:.2f} as whole tables"
+    joined_epochs(spark, workload, "stream", min(SOME, epochs))
+    streams = [joined_epochs(spark, workload, "stream", epochs) for _ in range(times)]
+    tables = [whole(spark, workload, epochs) for _ in range(times + 1)]
+    (own, total), (batch, right) = min(streams), min(tables)
+    same({"stream": total, "batch join": right})
+    detail = (
+        f"{own:.2f} CPU s in {epochs} of {EPOCHS} epochs, {batch:.2f} as whole tables;"
+        f" {total[0]} results in both"
+    )
     lines = [Line(f"{name} as streams, against its batch join: CPU", own / batch, 3,
                   at_least=False, detail=detail)]  # fmt: skip
-    if peers and name in PEERS:
+    print(told(lines[0]), flush=True)
+    if name in PEERS:
         peer = PEERS[name]
         state_store(spark, "hdfs")
-        joined_epochs(spark, workload, peer, SOME)
-        other, _ = joined_epochs(spark, workload, peer, EPOCHS)
-        detail = f"{own:.2f} CPU s, {other:.2f} by {peer} of Spark's joins, HDFS-like state"
+        joined_epochs(spark, workload, peer, min(SOME, epochs) // 2)
+        other, found = joined_epochs(spark, workload, peer, epochs)
+        same({"stream": total, peer: found})
+        detail = (
+            f"{own:.2f} CPU s in {epochs} of {EPOCHS} epochs, {other:.2f} by {peer} of Spark's"
+            f" joins, HDFS-like state; {total[0]} results in both"
+        )
         lines.append(
             Line(f"{name} as streams, against {peer}: CPU", other / own, 10, detail=detail)
         )
     return lines
+
+
+def same(found: dict[str, tuple[int, int]]) -> None:
+    """All have the same results."""
+    if len(set(found.values())) > 1:
+        raise SystemExit(f"different answers: {found}")
