@@ -105,6 +105,8 @@ def test_stream_takes_batch_frames_among_streaming_ones(spark: Any, tmp_path: Pa
     log = str(tmp_path / "log")
     told = wjs.explain(query, given, lateness=400, slots=2, log=log)
     assert "slots: 2, exchanges: 1" in told
+    assert "strategy: groups" in told  # which have no length of time
+    assert "lateness: 400 ticks" in told
     assert "no epoch was done yet" in told
     joined = wjs.stream(query, given, lateness=400, slots=2, log=log, memory="2kB")
     assert "memory of a slot: 2,000 bytes" in wjs.explain(query)
