@@ -5,8 +5,9 @@
 Three channels send pictures of an event, described by vectors; the same shot has close vectors
 everywhere.  Each strategy joins the same files epoch by epoch with four slots.  In the middle of
 the run one of these takes 16 times as long for whatever it does, as on a machine that swaps:
-segments to come go elsewhere, and come back.  Both find what a batch join of all files finds; what
-differs is how many rows are copied, and what slots have to do.  The folder gets a picture.
+segments to come go elsewhere, and what has gone there is joined there some epochs later.  Both find
+what a batch join of all files finds; what differs is how many rows are copied, and what slots have
+to do.  The folder gets a picture.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from pyspark.sql import SparkSession
 
 CHANNELS = ("north", "south", "west")
 STRATEGIES = ("atr", "ctr")
-EPOCHS, SECONDS = 16, 10  # of event time in each
+EPOCHS, SECONDS = 14, 10  # of event time in each
 SHOTS, WIDTH, SCENES = 3_000, 64, 8_000  # of a channel in an epoch; numbers that describe one
 WINDOW, NEAR, SLOTS = "30s", 1.6, 4
-SLOW = (0, 16, 4, 11)  # a slot, how much slower it is, from which epoch up to which
+SLOW = (0, 16, 3, 12)  # a slot, how much slower it is, from which epoch up to which
 TYPE = "time timestamp, shot long, look array<double>"
 START = 1_767_600_000_000_000  # microseconds
 
