@@ -64,7 +64,7 @@ def change(session: Any, strategy: str) -> None:
     reviser = join.reviser
     reviser._hosts = revising.replace(reviser._hosts, strategy=strategy)
     found = reviser._routing(join, join.plan.spec, join.plan.statistics)
-    reviser._take(join, found, revising.Plan(join.plan.spec, join.plan.statistics))
+    reviser._take(join, found, revising.OperatorPlan(join.plan.spec, join.plan.statistics))
 
 
 def test_orders_follow_what_the_windows_hold() -> None:
