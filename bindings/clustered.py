@@ -61,6 +61,7 @@ class ClusterJoin(Intake):
         if spec.kept is not None:
             self.outer = Outer(spec.kept, self.windows)
         self._stores = self.new_stores()
+        self._expired_at = -1  # the border of epochs when rows were last forgotten
         with TOLD_WHERE:
             self.routing = routing(spec, self.statistics, hosts, span)
             windows, raised = self.windows, threading.Event()
@@ -171,9 +172,8 @@ class ClusterJoin(Intake):
         if self.outer is not None:
             self.outer.admit(stream, rows, late_split.late, usable)
         self._add(stream, rows, usable, late_split.ordered)
-        border = self.cluster.clock.now
         found = self.catch_up()
-        if self.outer is None and self.cluster.clock.now == border:  # no epoch has ended
+        if self.outer is None and self.cluster.clock.now == self._expired_at:  # no epoch has ended
             self._maintain_sometimes(len(rows))
             return found
         self._maintain_sometimes(len(rows) + self._expire() // 2)
@@ -281,6 +281,7 @@ class ClusterJoin(Intake):
 
     def _expire(self) -> int:
         """Forget what no row to come can reach, on hosts or here; how many rows that were."""
+        self._expired_at = self.cluster.clock.now
         earliest, gone = self.cluster.earliest, 0
         if earliest != LONG_AGO:
             for store, stream in zip(self._stores, self.spec.streams, strict=True):
