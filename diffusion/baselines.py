@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -100,7 +101,8 @@ class Random(Router):
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
         self._where: dict[tuple[int, int], int] = {}  # (stream, start) -> host, live segments
         self._until: deque[tuple[int, int, int]] = deque()  # (needed until, stream, start)
-        self._rows: list[dict[int, int]] = [{} for _ in self.profiles]  # host -> rows, per stream
+        self._sizes: dict[tuple[int, int], int] = {}  # (stream, start) -> rows, live segments
+        self._kept = self._all = 0  # combinations of placed segments: those on one host, and all
 
     def place(self, segment: Segment) -> Placement:
         """The least loaded host."""
@@ -111,8 +113,8 @@ class Random(Router):
             host = self._where[key] = self.book.least_loaded(1)[0]
             self._until.append((segment.stop + self.windows[segment.stream], *key))
             self.book.assign([host], rows=segment.rows + 1, bytes=segment.bytes, due=segment.stop)
-            rows = self._rows[segment.stream]
-            rows[host] = rows.get(host, 0) + segment.rows
+            self._note_met(segment, host)
+            self._sizes[key] = segment.rows
             self._count(segment, segment.stop - segment.start)
         return Placement((Part(host, segment.start, segment.stop),))
 
@@ -128,6 +130,17 @@ class Random(Router):
         while self._until and self._until[0][0] <= watermark:
             _, stream, start = self._until.popleft()
             self._where.pop((stream, start), None)
+            self._sizes.pop((stream, start), None)
+
+    def _note_met(self, segment: Segment, host: int) -> None:
+        """Count the combinations of a new segment with those live ones of all other streams."""
+        there, everywhere = [0] * len(self.profiles), [0] * len(self.profiles)
+        for key, rows in self._sizes.items():
+            everywhere[key[0]] += rows
+            there[key[0]] += rows if self._where.get(key) == host else 0
+        others = self._others(segment.stream)
+        self._kept += segment.rows * math.prod(there[k] for k in others)
+        self._all += segment.rows * math.prod(everywhere[k] for k in others)
 
     def remove_host(self, number: int, *, lost: bool) -> tuple[Move, ...]:
         """What a lost host held is lost: nothing moves."""
@@ -146,24 +159,16 @@ class Random(Router):
         )
 
     def expected_loss(self) -> float:
-        """Share of the combinations whose rows are not all on one host, were hosts independent."""
-        totals = [sum(rows.values()) for rows in self._rows]
-        if not all(totals):
-            return 0.0
-        kept = 0.0
-        for host in self._rows[0]:
-            together = 1.0
-            for rows, total in zip(self._rows, totals, strict=True):
-                together *= rows.get(host, 0) / total
-            kept += together
-        return 1.0 - kept
+        """Share of the combinations of live segments that are not all on one host."""
+        return 1.0 - self._kept / self._all if self._all else 0.0
 
     def state(self) -> dict[str, Any]:
         """Where the live segments are, and how many rows every host got."""
         return super().state() | {
             "where": [[*key, host] for key, host in self._where.items()],
             "until": [list(entry) for entry in self._until],
-            "rows": [sorted([host, n] for host, n in rows.items()) for rows in self._rows],
+            "sizes": [[*key, rows] for key, rows in self._sizes.items()],
+            "met": [self._kept, self._all],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -171,7 +176,8 @@ class Random(Router):
         super().restore(state)
         self._where = {(stream, start): host for stream, start, host in state["where"]}
         self._until = deque((until, stream, start) for until, stream, start in state["until"])
-        self._rows = [dict(rows) for rows in state["rows"]]
+        self._sizes = {(stream, start): rows for stream, start, rows in state["sizes"]}
+        self._kept, self._all = state["met"]
 
     def _holds_work(self, number: int) -> bool:
         return number in self._where.values()
