@@ -29,7 +29,7 @@ def needed_columns(bound: BoundQuery) -> list[set[str]]:
             *(c.name for c in conditions if c.stream == stream.name),
         }
         for stream, shown, evaluated in zip(
-            query.streams, bound.payload, bound.evaluated, strict=True
+            query.streams, bound.selected, bound.evaluated, strict=True
         )
     ]  # fmt: skip
 

@@ -65,6 +65,20 @@ def test_parquet_files_are_read_row_group_by_row_group(
     assert Counter(map(str, query.run(paths, memory="1GB").to_pylist())) == expected
 
 
+@pytest.mark.parametrize("memory", [None, "64MB"])
+def test_columns_that_only_selected_measures_ask_for_are_read(memory: Any, tmp_path: Path) -> None:
+    a, b = (wj.stream(name, time="t", window=10) for name in "ab")
+    score = wj.overlap(a["tags"], b["tags"]).alias("common")
+    query = wj.join(a, b, on=a["k"] == b["k"], select=[a["k"], score])
+    rows = pa.table({"t": [1, 2], "k": [3, 4], "tags": [["x", "y"], ["z"]], "other": [0, 0]})
+    path = tmp_path / "rows.parquet"
+    pq.write_table(rows, path)
+    for given in (rows, path):
+        batches = list(query.stream({"a": given, "b": given}, memory=memory))
+        found = [row for batch in batches for row in batch.to_pylist()]
+        assert found == [{"a_k": 3, "common": 2}, {"a_k": 4, "common": 1}]
+
+
 def test_folders_and_rows_without_times(tmp_path: Path) -> None:
     a, b = (wj.stream(name, time="t", window=9) for name in "ab")
     query = wj.join(a, b, on=a["k"] == b["k"])
