@@ -73,8 +73,8 @@ def test_columns_that_only_selected_measures_ask_for_are_read(memory: Any, tmp_p
     rows = pa.table({"t": [1, 2], "k": [3, 4], "tags": [["x", "y"], ["z"]], "other": [0, 0]})
     path = tmp_path / "rows.parquet"
     pq.write_table(rows, path)
-    for given in (rows, path):
-        batches = list(query.stream({"a": given, "b": given}, memory=memory))
+    for source in (rows, path):
+        batches = list(query.stream({"a": source, "b": source}, memory=memory))
         found = [row for batch in batches for row in batch.to_pylist()]
         assert found == [{"a_k": 3, "common": 2}, {"a_k": 4, "common": 1}]
 
