@@ -27,6 +27,7 @@ from windjoin.pyx.base.column import time_order
 from windjoin.revising import OperatorPlan, Reviser
 from windjoin.strategies import Hosts, routing
 
+Sift = Callable[[list[I64]], list[I64]]  # results, of which it may leave some out
 OperatorMaker = Callable[[int, JoinSpec, Sequence[Window], Statistics, threading.Event], HostJoin]
 
 
@@ -57,6 +58,7 @@ class ClusterJoin(Intake):
         super().__init__(spec, lateness, silence)
         self._found = 0
         self._given_before = LONG_AGO
+        self._sift: Sift | None = None
         self.key_groups: KeyGroups | None = None  # other than by codes of keys
         if spec.kept is not None:
             self.outer = Outer(spec.kept, self.windows)
@@ -182,6 +184,10 @@ class ClusterJoin(Intake):
                 self.reviser.check(self)
         return found
 
+    def sift(self, sift: Sift | None) -> None:
+        """Let results go through ``sift`` from now on, which may leave some out."""
+        self._sift = sift
+
     def resize(self, stream: int, window: int) -> None:
         """A window gets another length; what hosts hold is dealt out anew."""
         with TOLD_WHERE:
@@ -242,6 +248,8 @@ class ClusterJoin(Intake):
         if again:
             found = self._not_given(found)
         self._found += len(found[0])
+        if self._sift is not None:
+            found = self._sift(found)
         found = self._scored(found)
         return found if self.outer is None else self.outer.look_at(found)
 

@@ -117,8 +117,7 @@ class Resizing:
             longest = max([now, *every, *(c.new for c in self.changes if c.stream == stream)])
             if longest != self._live.spec.streams[stream].window:
                 self._live.resize(stream, longest)
-        if isinstance(self._live, LiveJoin):
-            self._live.sift(self.only_results if self.changes else None)
+        self._live.sift(self.only_results if self.changes else None)
 
     def _earliest(self) -> int:
         """No result to come is of an earlier time."""

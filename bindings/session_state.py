@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery
-from windjoin.clustered import ClusterJoin
 from windjoin.diffusion.history import Sample
 from windjoin.errors import QueryError, SessionError, hint
 from windjoin.held import HeldRows
@@ -188,8 +187,6 @@ class SessionState(SessionBase):
 
     def _results(self, found: list[Any]) -> Results:
         """``found``: row numbers of every stream, and scores."""
-        if isinstance(self._live, ClusterJoin) and self._resizing is not None:
-            found = self._resizing.only_results(found)
         if not self.query.sides.plain:
             outer = None if self._live is None else self._live.outer
             return self._outer_results(found, [] if outer is None else outer.take())

@@ -149,3 +149,33 @@ def test_only_inner_joins_change_their_windows() -> None:
         pytest.raises(wj.SessionError, match=only),
     ):
         session.set_window("b", 3)
+
+
+@pytest.mark.parametrize("strategy", ["atr", "ctr", "psp", "groups"])
+def test_a_change_that_is_over_when_a_push_returns_holds_for_its_results(strategy: str) -> None:
+    """A push long enough that what is looked after now and then is so between join and results."""
+    a, b = (wj.stream(name, time="t", window=1_000) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    chance = np.random.default_rng(4)
+    rows = {
+        name: {
+            "t": np.sort(chance.integers(0, 10_000, 20_000)),
+            "k": chance.integers(0, 999, 20_000),
+        }
+        for name in "ab"
+    }
+    found = []
+    for options in ({}, {"hosts": 3, "strategy": strategy}):
+        with query.open({"a": SCHEMA, "b": SCHEMA}, rows_only=True, **options) as session:
+            at, count = dict.fromkeys(rows, 0), 0
+            session.set_window("a", 300, at=4_750)
+            for stop in range(500, 10_500, 500):
+                for name, columns in rows.items():
+                    upto = int(np.searchsorted(columns["t"], stop))
+                    piece = {key: values[at[name] : upto] for key, values in columns.items()}
+                    count += len(session.push(name, piece)["a"])
+                    at[name] = upto
+            count += len(session.close()["a"])
+            assert session.metrics["results"] == count
+            found.append(count)
+    assert found[0] == found[1]
