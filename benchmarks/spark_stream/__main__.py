@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.spark.record import Line, record, told
 from benchmarks.spark_stream import adapting, equality
 from benchmarks.spark_stream.epochs import about, session
-from benchmarks.spark_stream.named import EPOCHS, TIMES, named
+from benchmarks.spark_stream.named import TIMES, named
 
 RESULTS = Path(__file__).parent.parent / "results" / "spark_stream"
 Part = Callable[[Any, argparse.Namespace], list[Line]]
@@ -28,7 +28,7 @@ PARTS: dict[str, tuple[str, Part]] = {
     "equality": (
         "Equality, against Spark's join of two streams",
         lambda s, g: equality.equality(
-            s, equality.Shape(g.rows, g.epochs, g.window), g.slots, g.peers
+            s, equality.Shape(g.rows, g.epochs, g.window), g.slots, g.peers, g.rounds
         ),
     ),
     "named": (
@@ -50,9 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--peers", nargs="*", default=["hdfs", "rocksdb"])
     parser.add_argument("--workloads", nargs="*", default=["W2", "W3", "W4", "W5", "W7"])
-    parser.add_argument("--first", type=int, default=EPOCHS, help="epochs of each of these")
+    parser.add_argument("--first", type=int, help="epochs of each of these; all if not given")
     parser.add_argument("--times", type=int, default=TIMES, help="how often; the least counts")
     parser.add_argument("--window", type=int, default=equality.WINDOW, help="epochs")
+    parser.add_argument("--rounds", type=int, default=2, help="of each engine; the best counts")
+    parser.add_argument("--memory", default="4g", help="of the JVM")
     parser.add_argument("--many", type=int, default=1_000, help="epochs of the log")
     parser.add_argument("--strategies", nargs="*", default=["groups", "atr"])
     parser.add_argument("--record", action="store_true")
@@ -64,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 line for strategy in given.strategies for line in adapting.slowed(strategy)
             ]  # fmt: skip
         else:
-            spark, (title, part) = session(), PARTS[name]
+            spark = session(**{"spark.driver.memory": given.memory})
+            title, part = PARTS[name]
             lines = part(spark, given)
             spark.stop()
         for line in lines:

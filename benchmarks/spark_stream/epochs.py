@@ -69,37 +69,40 @@ class Took:
     cpu: float = 0.0  # seconds in an epoch, on average
     wall: float = 0.0  # median
     epochs: list[float] = field(default_factory=list)  # seconds, of those that count
-    results: int = 0  # of the epochs that do not count, and of the last one
+    results: int = 0  # of all epochs
     total: float = 0.0  # CPU seconds of all epochs
 
 
-def measure(joined: Any, place: Path, skip: int, most: float = 900.0) -> Took:
-    """Run a query to its end; results of the first ``skip`` epochs and of the last are counted.
+def measure(joined: Any, place: Path, skip: int, epochs: int, most: float = 900.0) -> Took:
+    """Run a query to its end, into a sink that takes all rows and does nothing with them.
 
-    All others go to a sink that takes all rows and does nothing with them.
+    Epochs are timed from outside, by the files with which Spark commits them, so that nothing is
+    carried out beside what is measured.
     """
-    counted = 0
-    marks: list[tuple[float, float]] = []
-
-    def take(frame: Any, epoch: int) -> None:
-        nonlocal counted
-        if epoch < skip:
-            counted += frame.count()
-        else:
-            frame.write.format("noop").mode("overwrite").save()
-        marks.append((cpu_seconds(), time.perf_counter()))
-
+    writer = joined.writeStream.format("noop").trigger(availableNow=True)
     before = cpu_seconds()
-    writer = joined.writeStream.foreachBatch(take).trigger(availableNow=True)
     run = writer.option("checkpointLocation", str(place)).start()
+    began = time.perf_counter()
+    ends: list[float] = []  # of the epochs that count, and of the one before
+    used = 0.0
+    for epoch in range(epochs):
+        while not (place / "commits" / str(epoch)).exists():
+            if not run.isActive or time.perf_counter() - began > most:
+                break
+            time.sleep(0.002)
+        if epoch == skip:
+            used = cpu_seconds()
+        if epoch >= skip:
+            ends.append(time.perf_counter())
+    after = cpu_seconds()
     if not run.awaitTermination(most):
         run.stop()
     if run.exception() is not None:
         raise SystemExit(str(run.exception())[:2000])
-    ends = marks[skip:]
-    epochs = [after[1] - one[1] for one, after in pairwise(ends)]
-    cpu = (ends[-1][0] - ends[0][0]) / max(1, len(ends) - 1)
-    return Took(cpu, statistics.median(epochs), epochs, counted, marks[-1][0] - before)
+    results = sum(one["sink"]["numOutputRows"] for one in run.recentProgress)
+    taken = [later - earlier for earlier, later in pairwise(ends)]
+    cpu = (after - used) / max(1, len(taken))
+    return Took(cpu, statistics.median(taken), taken, results, after - before)
 
 
 def session(master: str = "local[2]", **conf: str) -> Any:
@@ -114,6 +117,8 @@ def session(master: str = "local[2]", **conf: str) -> Any:
         "spark.driver.extraJavaOptions": "-Xss16m",
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.numRecentProgressUpdates": "2000",
         "spark.sql.streaming.checkpointFileManagerClass": (
             f"{MANAGER}.FileSystemBasedCheckpointFileManager"
         ),

@@ -18,22 +18,29 @@ from benchmarks.spark.run import answer, cpu_seconds, with_bytes
 from benchmarks.spark_stream.epochs import Files, folder, state_store
 from benchmarks.workloads import WORKLOADS, Workload
 
-EPOCHS, SOME = 12, 4  # epochs of a workload, and of it what warms up
-TIMES = 2  # how often ours run; the least counts
+LARGE = 100_000  # rows of an epoch, about
+FEWEST, MOST = 3, 12  # epochs of a workload
+TIMES = 4  # how often ours run; the least counts
 PEERS = {"W2": "cells", "W5": "cascade"}
 Joined = Callable[[Workload, dict[str, Any], Path], Any]
+
+
+def epochs_of(workload: Workload) -> int:
+    """Epochs that are worth what every epoch of Spark costs."""
+    rows = sum(table.num_rows for table in workload.tables())
+    return min(MOST, max(FEWEST, rows // LARGE))
 
 
 def files(spark: Any, workload: Workload, place: Path, epochs: int) -> Files:
     """The rows of a workload, those of so many epochs of it."""
     names = letters(workload.streams)
-    tables = workload.tables()
+    tables, every = workload.tables(), epochs_of(workload)
     last = max(int(table["ts"][-1].as_py()) for table in tables) + 1
     made = Files(place, {})
     for name, rows in zip(names, tables, strict=True):
         numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
         numbered, times = with_bytes(numbered), rows["ts"].to_numpy()
-        borders = [int(times.searchsorted(last * e // EPOCHS)) for e in range(EPOCHS + 1)]
+        borders = [int(times.searchsorted(last * e // every)) for e in range(every + 1)]
         for epoch in range(epochs):
             own = numbered.slice(borders[epoch], borders[epoch + 1] - borders[epoch])
             made.write(name, epoch, own)
@@ -117,20 +124,21 @@ def whole(spark: Any, workload: Workload, epochs: int) -> tuple[float, tuple[int
 
 def check(workload: Workload, name: str, epochs: int, total: tuple[int, int]) -> None:
     """Compare with what is known of a whole workload."""
-    if epochs == EPOCHS and total != (workload.results, workload.checksum):
+    if epochs == epochs_of(workload) and total != (workload.results, workload.checksum):
         raise SystemExit(f"{workload.name}, {name}: {total}, a wrong answer")
 
 
-def named(spark: Any, name: str, epochs: int = EPOCHS, times: int = TIMES) -> list[Line]:
+def named(spark: Any, name: str, first: int | None = None, times: int = TIMES) -> list[Line]:
     """The first epochs of a workload, as a whole, and by what one would do without windjoin."""
     workload = WORKLOADS[name]
-    joined_epochs(spark, workload, "stream", min(SOME, epochs))
+    every = epochs_of(workload)
+    epochs = first or every
     streams = [joined_epochs(spark, workload, "stream", epochs) for _ in range(times)]
-    tables = [whole(spark, workload, epochs) for _ in range(times + 1)]
+    tables = [whole(spark, workload, epochs) for _ in range(times)]
     (own, total), (batch, right) = min(streams), min(tables)
     same({"stream": total, "batch join": right})
     detail = (
-        f"{own:.2f} CPU s in {epochs} of {EPOCHS} epochs, {batch:.2f} as whole tables;"
+        f"{own:.2f} CPU s in {epochs} of {every} epochs, {batch:.2f} as whole tables;"
         f" {total[0]} results in both"
     )
     lines = [Line(f"{name} as streams, against its batch join: CPU", own / batch, 3,
@@ -139,11 +147,11 @@ def named(spark: Any, name: str, epochs: int = EPOCHS, times: int = TIMES) -> li
     if name in PEERS:
         peer = PEERS[name]
         state_store(spark, "hdfs")
-        joined_epochs(spark, workload, peer, min(SOME, epochs) // 2)
+        joined_epochs(spark, workload, peer, 1)
         other, found = joined_epochs(spark, workload, peer, epochs)
         same({"stream": total, peer: found})
         detail = (
-            f"{own:.2f} CPU s in {epochs} of {EPOCHS} epochs, {other:.2f} by {peer} of Spark's"
+            f"{own:.2f} CPU s in {epochs} of {every} epochs, {other:.2f} by {peer} of Spark's"
             f" joins, HDFS-like state; {total[0]} results in both"
         )
         lines.append(

@@ -37,7 +37,9 @@ class Job:
     whole: tuple[Any, ...] = ()  # schemas of the frames, for rejected rows
     static: Any = None  # rows of streams that do not grow (`windjoin.epochs.static`)
     shed: Shedding | None = None  # how each slot sheds load
-    warm_bytes: int = 256 << 20  # that sessions of one worker may hold; 0: none are kept
+    warm_bytes: int | None = (
+        None  # that sessions of one worker may hold, if said; 0: there are none
+    )
     memory: int | None = None  # bytes that a slot may hold beside the rows of an epoch
     asked: Requested | None = None  # beside, or instead of, the results of an inner join
 

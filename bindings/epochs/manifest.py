@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from windjoin.epochs.routing import Owners, Routes
@@ -35,6 +35,10 @@ class Entry:
     since: int = -1  # the first epoch whose rows are in its files; -1: its own alone
     until: int | None = None  # it is asked for marks of partners up to then; None: it has none
     marks: bool = False  # there are files of marks
+
+    def told(self) -> list[Any]:
+        """As JSON has it."""
+        return [getattr(self, name) for name in self.__slots__]
 
     @property
     def folder(self) -> str:
@@ -110,7 +114,7 @@ class Manifest:
         told = {name: getattr(self, name) for name in self.__dataclass_fields__}
         told["every"] = [routes.told() for routes in self.every]
         for name in ("window", "leaving"):
-            told[name] = [list(asdict(entry).values()) for entry in told[name]]
+            told[name] = [entry.told() for entry in told[name]]
         return json.dumps(told).encode()
 
     @classmethod

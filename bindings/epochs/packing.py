@@ -60,12 +60,14 @@ def pack_epoch(
     manifest: Manifest,
     streams: Sequence[int],
     partition: int,
+    names: Sequence[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Segments of the rows of an epoch, and counts of them for slot 0.
 
-    ``partition``: a number that no other call in this epoch has.
+    ``partition``: a number that no other call in this epoch has.  ``names``: of the columns, if not
+    those that the batches have.
     """
-    packers = [_Packer(job, manifest, stream, partition) for stream in streams]
+    packers = [_Packer(job, manifest, stream, partition, names) for stream in streams]
     for batch in batches:
         for packer in packers:
             yield from packer.add(batch)
@@ -74,8 +76,11 @@ def pack_epoch(
 
 
 class _Packer:
-    def __init__(self, job: Job, manifest: Manifest, stream: int, partition: int) -> None:
+    def __init__(
+        self, job: Job, manifest: Manifest, stream: int, partition: int, names: Sequence[str] | None
+    ) -> None:
         self.job, self.manifest, self.stream, self.partition = job, manifest, stream, partition
+        self.names = names
         self.plan = job.plan
         self.schema = self.plan.schema(stream)
         self.numbers = [name for name in self.schema.names if name in OWN]
@@ -109,9 +114,9 @@ class _Packer:
         if not self._gathered.rows:
             return
         name = self.plan.query.names[self.stream]
-        given = self._gathered.take()
+        given = self._all(self._gathered.take())
         first = self.rows
-        rows = one_batch([as_schema(batch, self.read, name) for batch in given], self.read)
+        rows = as_schema(given, self.read, name)
         self.rows += len(rows)
         if self.numbers:
             rows = self._with_numbers(rows, first)
@@ -142,6 +147,13 @@ class _Packer:
                     self.plan, self.manifest.own, self.stream, times[chosen], chosen
                 )
                 yield from self.leaving.write(rows, times, leaving)
+
+    def _all(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+        """As one: what has to be done for each batch is dear where they are small."""
+        whole = one_batch(batches, batches[0].schema)
+        if self.names is None:
+            return whole
+        return pa.RecordBatch.from_arrays(whole.columns, names=list(self.names))
 
     def _alone(
         self, rows: pa.RecordBatch, prepared: Prepared, good: Bools | None
@@ -175,7 +187,7 @@ class _Packer:
         return good
 
     def _refuse(
-        self, given: list[pa.RecordBatch], good: Bools, timed: Bools | None, times: I64
+        self, given: pa.RecordBatch, good: Bools, timed: Bools | None, times: I64
     ) -> Iterator[pa.RecordBatch]:
         """Send rows that are not joined to slot 0, if anybody wants them."""
         if self.job.rejected is None:
@@ -184,7 +196,7 @@ class _Packer:
         schema = rejected_schema(self.job, self.stream)
         own = pa.schema([field for field in schema if field.name != REASON])
         name = self.plan.query.names[self.stream]
-        rows = one_batch([as_schema(batch, own, name) for batch in given], own)
+        rows = as_schema(given, own, name)
         taken = rows.take(arrow_array(places, pa.int64()))
         late = np.ones(len(places), np.bool_) if timed is None else timed[places]
         reasons = pa.array(np.where(late, "late", "null time"), pa.string())

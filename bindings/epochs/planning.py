@@ -58,7 +58,6 @@ def job_of(
     if shed is not None:
         check_shedding(query, bound, units, shed)
     size = None if memory is None else _memory(query, memory, shed)
-    kept_bytes = size if warm_bytes is None else warm_bytes
     everywhere = tuple(ExchangeRoute.everything_to(0) for _ in query.names)
     plan = Plan(own, kept, slots, "single", everywhere, limits=limits)
     return Job(
@@ -73,7 +72,7 @@ def job_of(
         asked=asked,
         shed=shed,
         memory=size,
-        **({} if kept_bytes is None else {"warm_bytes": kept_bytes}),
+        warm_bytes=size if warm_bytes is None else warm_bytes,
     )
 
 

@@ -207,11 +207,11 @@ class SlotWork:
             return
         if not any(table.num_rows for table in self.new):
             return
-        if serves(self.job, self.manifest):
-            if self._fits():
-                yield from self._by_session()
-                return
+        if not self._fits():
             forget(self.job, self.slot)
+        elif serves(self.job, self.manifest, self.slot):
+            yield from self._by_session()
+            return
         yield from self._scanned(self.job.plan, range(self.job.streams))
 
     def _fits(self) -> bool:

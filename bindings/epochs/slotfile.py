@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +50,13 @@ class Footer:
     counts: tuple[dict[str, Any], ...] = ()  # slot 0: of all rows of the epoch, by stream
     version: int = VERSION
 
+    def told(self) -> dict[str, Any]:
+        """As JSON has it."""
+        told = {name: getattr(self, name) for name in self.__slots__}
+        names = SlotSection.__slots__
+        told["sections"] = [{name: getattr(one, name) for name in names} for one in self.sections]
+        return told
+
     @property
     def bytes(self) -> int:
         """Of the rows of this epoch."""
@@ -84,7 +91,7 @@ class SlotWriter:
     def finish(self, counts: Sequence[dict[str, Any]]) -> list[Bytes]:
         """The whole file."""
         footer = Footer(self.slot, tuple(self.sections), tuple(counts))
-        text = json.dumps(asdict(footer)).encode()
+        text = json.dumps(footer.told()).encode()
         return [*self.parts, text, len(text).to_bytes(8, "little"), MARK]
 
 

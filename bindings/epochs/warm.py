@@ -7,14 +7,16 @@ take longer, the session is made anew from the log, without joining its rows wit
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from windjoin.epochs.job import Job
+from windjoin.epochs.job import NEED, Job
 from windjoin.epochs.manifest import Entry, Manifest
+from windjoin.epochs.room import room
 from windjoin.epochs.routing import Routes
 from windjoin.epochs.shedding import told_of
 from windjoin.epochs.window import SlotWindow
@@ -24,6 +26,7 @@ from windjoin.session_state import SessionOptions
 FEW = 1 << 16  # rows that are pushed at once
 WORTH = 4  # rows that are made anew in the time in which one is pushed and its results thrown away
 FOREVER = 2**62  # sessions expire by promises alone
+AT_REST = 60.0  # seconds after which a session may go to make room for another one
 
 
 @dataclass
@@ -35,16 +38,39 @@ class Kept:
     run: str
     routes: Routes
     bytes: int = 0
+    used: float = 0.0  # when, by a clock that is never set
 
 
 _kept: OrderedDict[tuple[str, str, int], Kept] = OrderedDict()  # least recently used first
 
 
-def serves(job: Job, manifest: Manifest) -> bool:
-    """Whether sessions can do the work of a slot."""
-    query = job.plan.query
-    asked = job.warm_bytes > 0 or job.shed is not None
-    return asked and not query.exclude_self and not manifest.own.units.once
+def serves(job: Job, manifest: Manifest, slot: int) -> bool:
+    """Whether a session is to do the work of a slot: it can, and there is one or room for it.
+
+    A session that is thrown away for the next one is dearer than joining with the whole window.
+    """
+    if job.plan.query.exclude_self or manifest.own.units.once:
+        return False
+    if job.shed is not None or (job.root, job.plan.identity, slot) in _kept:
+        return True
+    needed = NEED * sum(entry.bytes for entry in manifest.window) // manifest.slots
+    return _make_room(needed, _most(job))
+
+
+def _most(job: Job) -> int:
+    """Bytes that all sessions of this worker may hold."""
+    return room() if job.warm_bytes is None else job.warm_bytes
+
+
+def _make_room(needed: int, most: int) -> bool:
+    """End sessions that nobody has asked for lately, until another one fits; whether it does."""
+    total, now = needed + sum(one.bytes for one in _kept.values()), time.monotonic()
+    for key, one in list(_kept.items()):
+        if total <= most or now - one.used < AT_REST:
+            break
+        total -= one.bytes
+        _kept.pop(key).session.abandon()
+    return 0 < most >= total
 
 
 class Warm:
@@ -83,9 +109,10 @@ class Warm:
         kept = self.kept
         kept.epoch, kept.run = self.manifest.epoch, self.manifest.run
         kept.routes, kept.bytes = self.manifest.own, kept.session.state_bytes
+        kept.used = time.monotonic()
         _kept[self.key] = kept
         total = sum(one.bytes for one in _kept.values())
-        while total > self.job.warm_bytes:
+        while total > _most(self.job):
             _, oldest = _kept.popitem(last=False)
             total -= oldest.bytes
             oldest.session.abandon()

@@ -64,9 +64,8 @@ class PackEpoch:
         at = here()
         job = of_query(self.job, at.query)
         manifest = decide(job, at.epoch, self.run or at.run)
-        rows = (pa.RecordBatch.from_arrays(b.columns, names=list(self.names)) for b in batches)
         number = partition * self.frames + self.place
-        yield from pack_epoch(rows, job, manifest, self.streams, number)
+        yield from pack_epoch(batches, job, manifest, self.streams, number, self.names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import windjoin as wj
-from windjoin.epochs import deciding
+from windjoin.epochs import deciding, warm
 from windjoin.epochs.deciding import decide
 from windjoin.epochs.following import follow
 from windjoin.epochs.planning import job_of
@@ -160,8 +160,27 @@ def test_sessions_take_no_more_than_they_may(tmp_path: Path) -> None:
     made = cluster(keyed(200), tmp_path, slots=3, warm_bytes=1)
     for epoch in range(4):
         made.epoch(epoch, {name: rows((epoch, 1), (epoch, 2)) for name in "ab"})
-    assert set(made.hows) <= {"rebuilt", "nothing to do"}
+    assert set(made.hows) == {"rebuilt", "scan", "nothing to do"}  # the first have room
     assert not any(made.workers)
+
+
+def test_a_session_at_rest_makes_room_and_one_in_use_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm, "AT_REST", 1e9)
+    made = cluster(keyed(200), tmp_path, warm_bytes=10**9, slots=1)
+    made.workers = made.workers[:1]
+    for epoch in range(3):
+        made.epoch(epoch, {name: rows((epoch, 1), (epoch, 2)) for name in "ab"})
+    (kept,) = made.workers[0].values()
+    warm._kept, least = made.workers[0], kept.bytes
+    assert warm._make_room(10, least + 10)
+    assert not warm._make_room(10, least + 9)
+    assert len(made.workers[0]) == 1
+    monkeypatch.setattr(warm, "AT_REST", 0.0)
+    assert warm._make_room(10, least + 9)
+    assert not made.workers[0]
+    assert not warm._make_room(0, 0)
 
 
 @pytest.mark.parametrize("strategy", ["groups", "atr", "ctr"])
