@@ -259,8 +259,7 @@ def coalesced(typed: Typed, parts: list[Values]) -> Values:
     shape = np.broadcast_shapes(*map(shape_of, parts))
     data: Any = None
     valid = np.zeros(shape, np.bool_)
-    for part in parts:
-        own = _as_kind(typed.kind, part)
+    for part, own in zip(parts, _alike(typed.kind, parts), strict=True):
         here = np.ones((), np.bool_) if part.valid is None else part.valid
         data = own if data is None else np.where(valid, data, own)
         valid = valid | here
@@ -280,11 +279,20 @@ def extreme(typed: Typed, parts: list[Values]) -> Values:
     """The values of an `Extreme`; those that computed ones are made of fit their kind."""
     assert isinstance(typed.node, Extreme)
     take = np.maximum if typed.node.name == "greatest" else np.minimum
-    data = reduce(take, (_as_kind(typed.kind, part) for part in parts))
+    data = reduce(take, _alike(typed.kind, parts))
     valid: Any = None
     for part in parts:
         valid = both(valid, part.valid)
     return Values(typed.kind, data, valid)
+
+
+def _alike(kind: Kind, parts: Sequence[Values]) -> list[Any]:
+    """The values of all parts in one type, which has each of them as it is."""
+    data = [_as_kind(kind, part) for part in parts]
+    if not kind.exact or np.result_type(*data).kind != "f":
+        return data
+    # of uint64 beside int64 NumPy would make doubles
+    return [one.astype(np.uint64 if kind.fits_uint64 else object) for one in data]
 
 
 def _as_kind(kind: Kind, part: Values) -> Any:

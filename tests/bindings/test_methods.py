@@ -169,6 +169,22 @@ def test_coalesce_gives_the_first_that_is_there(rows: list[tuple[Any, Any]]) -> 
     assert values(wj.coalesce(X, Y, 7.5), x=x, y=y) == ending
 
 
+def test_integers_of_both_signs_stay_exact() -> None:
+    large = pa.array([2**63 + 1, None, 2**53 + 1], pa.uint64())
+    signed = pa.array([-1, 2**53 + 1, 2**53], pa.int64())
+    a, b = (wj.stream(name, time="t", window=10) for name in "ab")
+    rows = {"a": {"t": [1, 1, 1], "x": large, "y": signed}}
+    rows["b"] = {"t": [1] * 5, "z": pa.array([2**63 + 1, 2**53, 2**53 + 1, 0, 1], pa.uint64())}
+    for made, expected in (
+        (wj.coalesce(a["x"], 0), [(0, 0), (1, 3), (2, 2)]),
+        (wj.coalesce(a["x"], a["y"]), [(0, 0), (1, 2), (2, 2)]),
+        (wj.greatest(a["x"], a["y"]), [(0, 0), (2, 2)]),
+        (wj.least(a["x"], a["y"]), [(2, 1)]),
+    ):
+        found = wj.join(a, b, on=made == b["z"]).indices(rows)
+        assert sorted(zip(found["a"].tolist(), found["b"].tolist(), strict=True)) == expected
+
+
 def test_coalesce_of_texts_decimals_and_times() -> None:
     assert values(wj.coalesce(X, "none"), x=pa.array(["a", None])) == ["a", "none"]
     decimals = pa.array([Decimal("0.5"), None])
