@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import tempfile
 import warnings
@@ -16,6 +17,7 @@ import pytest
 import windjoin as wj
 from windjoin.arrow import joiner
 from windjoin.pyx.base.output import release
+from windjoin.runs import Runs
 
 from tests import functions
 
@@ -245,6 +247,7 @@ class Way:
     def let_go(self) -> None:
         """Forget all that it holds."""
         self.found = []
+        gc.collect()  # of an error what it went through, before memory that is used again is freed
         release()
 
 
@@ -256,6 +259,10 @@ class Run(Way):
     def run(self) -> None:
         self.found = _of_table(self.kind, self.kind.query.run(self.tables, **self.options))
 
+    def let_go(self) -> None:
+        object.__setattr__(self.kind.query, "runs", Runs())  # what is known of the last run
+        super().let_go()
+
 
 class RunOnTwoThreads(Run):
     options = {"threads": 2}  # noqa: RUF012
@@ -266,7 +273,7 @@ class RunOnHosts(Run):
     options = {"hosts": 3}  # noqa: RUF012
 
 
-class Indices(Way):
+class Indices(Run):
     """Whole tables to row numbers."""
 
     def run(self) -> None:
@@ -399,12 +406,12 @@ class Joiner(Way):
     def __init__(self, kind: Kind) -> None:
         super().__init__(kind)
         schemas = {name: table.schema for name, table in self.tables.items()}
-        self.join = joiner(kind.query, stream_column="s", schemas=schemas)
+        self.join = joiner(kind.query, stream_column="stream", schemas=schemas)
         self.schema = kind.query.bind(schemas).schema
 
     def run(self) -> None:
         named = [
-            table.append_column("s", pa.array([name] * len(table), pa.string()))
+            table.append_column("stream", pa.array([name] * len(table), pa.string()))
             for name, table in self.tables.items()
         ]
         found = self.join(iter(pa.concat_tables(named).to_batches()))
