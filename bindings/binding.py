@@ -241,7 +241,10 @@ def _check_streams(names: tuple[str, ...], schemas: Mapping[str, pa.Schema]) -> 
         if name not in names:
             raise SchemaError(f"{name!r} is not a stream of this query{hint(name, names)}")
     if missing:
-        raise SchemaError(f"no data for stream {quoted(missing)}; every stream needs its table")
+        raise SchemaError(
+            f"no data for stream {quoted(missing)}; every stream needs its table (or its schema, as"
+            " schemas= has them)"
+        )
     for name in names:
         if not isinstance(schemas[name], pa.Schema):
             raise SchemaError(

@@ -41,6 +41,7 @@ from windjoin.kinds import (
     Kind,
     kind_of,
 )
+from windjoin.layout import gatherable_type
 from windjoin.methods import Coalesce, Extreme, Method
 
 Schemas = Mapping[str, pa.Schema]
@@ -116,6 +117,17 @@ def column_type(column: Column, schemas: Schemas) -> pa.DataType:
     raise SchemaError(
         f"stream {column.stream!r} has no column {column.name!r}{hint(column.name, schema.names)}"
     )
+
+
+def check_bound(stream: str, schema: pa.Schema, bound: Mapping[str, pa.DataType]) -> None:
+    """Refuse rows of a stream that lack a column the query was bound to, or have another type."""
+    for name, type_ in bound.items():
+        given = column_type(Column(stream, name), {stream: schema})
+        if given != type_ and gatherable_type(given) != type_:
+            raise SchemaError(
+                f"stream {stream!r}: column {name!r} is {given} but the query was"
+                f" bound to {type_}; cast it, or bind the query to this schema"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,10 @@ def is_duration(value: object) -> bool:
     return isinstance(value, (Duration, timedelta, np.timedelta64))
 
 
-def parse_duration(value: object) -> Duration:
+def parse_duration(value: object, of: str = "") -> Duration:
     """The duration that a text, a ``timedelta`` or an ``np.timedelta64`` stands for.
+
+    ``of``: what it is given for, to begin a message with.
 
     >>> parse_duration("1h30m").nanoseconds // 10**9
     5400
@@ -80,6 +82,11 @@ def parse_duration(value: object) -> Duration:
     >>> parse_duration("1.5ms") == parse_duration(np.timedelta64(1500, "us"))
     True
     """
+    if of:
+        try:
+            return parse_duration(value)
+        except QueryError as error:
+            raise QueryError(f"{of}: {error}") from None
     if isinstance(value, Duration):
         return value
     if isinstance(value, str):
@@ -105,9 +112,10 @@ def _parse_text(text: str) -> Duration:
         number, spelled = match.groups()
         unit = SPELLINGS.get(spelled, spelled)
         if unit not in NANOSECONDS:
+            rows = "; the last rows of a stream are window=wj.rows(...)" if "row" in unit else ""
             raise QueryError(
                 f"duration {text!r} has the unknown unit {spelled!r};"
-                f" units are {', '.join(NANOSECONDS)}"
+                f" units are {', '.join(NANOSECONDS)}{rows}"
             )
         total += Fraction(number) * NANOSECONDS[unit]
         position = match.end()

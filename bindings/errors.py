@@ -107,6 +107,8 @@ def hint(name: str, known: Iterable[str]) -> str:
     "; did you mean 'person'?"
     >>> hint("q", ["person", "x"])
     "; there are 'person' and 'x'"
+    >>> hint("q", [])
+    '; there is none'
     """
     from difflib import get_close_matches
 
@@ -114,4 +116,6 @@ def hint(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, known, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
+    if not known:
+        return "; there is none"
     return f"; there are {quoted(known)}" if len(known) > 1 else f"; there is {quoted(known)}"

@@ -85,6 +85,7 @@ class Metrics(TypedDict):
     rejected: int
     comparisons: int
     threads: int
+    unread: NotRequired[int]
     streams: dict[str, StreamMetrics]
     cluster: NotRequired[dict[str, object]]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from windjoin.datasets import is_dataset, is_lazy, scan_of
 from windjoin.errors import InputError, WindjoinError
 from windjoin.layout import gatherable
-from windjoin.row_dicts import are_rows, is_row, rows_as_table
+from windjoin.row_dicts import are_rows, is_row, rows_as_table, values_as_column
 
 
 def as_table(source: Any, stream: str, schema: pa.Schema | None = None) -> pa.Table:
@@ -32,6 +32,8 @@ def as_table(source: Any, stream: str, schema: pa.Schema | None = None) -> pa.Ta
     2
     >>> as_table([{"t": 1, "k": "x"}, {"t": 2}], "calls").to_pylist()
     [{'t': 1, 'k': 'x'}, {'t': 2, 'k': None}]
+    >>> as_table([], "calls", pa.schema([("t", pa.int64())])).num_rows
+    0
     """
     try:
         table = _converted(source, stream, schema)
@@ -59,8 +61,15 @@ def _converted(source: Any, stream: str, schema: pa.Schema | None) -> pa.Table:
         return rows_as_table([source], stream, schema)
     if are_rows(source):
         return rows_as_table(source, stream, schema)
+    if isinstance(source, (list, Mapping)) and not source:
+        if schema is None:
+            raise InputError(
+                f"stream {stream!r}: {source!r} has no columns, and nothing has said yet which"
+                " there are; give empty columns, a table, or schemas= where a session is opened"
+            )
+        return schema.empty_table()
     if isinstance(source, Mapping):
-        columns = {name: _column(values) for name, values in source.items()}
+        columns = {name: _column(values, name, stream, schema) for name, values in source.items()}
         return pa.table(_equally_long(columns, stream))
     if isinstance(source, list) and source and isinstance(source[0], pa.RecordBatch):
         return pa.Table.from_batches(source)
@@ -73,8 +82,17 @@ def _converted(source: Any, stream: str, schema: pa.Schema | None) -> pa.Table:
     raise InputError(f"stream {stream!r}: {type(source).__name__} is not a table{_TABLES}")
 
 
-def _column(values: Any) -> Any:
-    """A matrix is a column of vectors, one in each row; so is a stack of images."""
+def _column(values: Any, name: str, stream: str, schema: pa.Schema | None) -> Any:
+    """A matrix is a column of vectors, one in each row; so is a stack of images.
+
+    A list has the type that the stream is known to have, if all of it fits: of ``[None]`` alone
+    nobody could tell.
+    """
+    if isinstance(values, list) and schema is not None and name in schema.names:
+        try:
+            return values_as_column(stream, name, values, schema)
+        except InputError:
+            return values  # whose own type is refused by name, where it does not fit
     if not isinstance(values, np.ndarray) or values.ndim < 2 or 0 in values.shape[1:]:
         return values
     width = math.prod(values.shape[1:])

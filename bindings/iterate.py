@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable, Mapping
+from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -33,11 +34,19 @@ def check_sources(names: tuple[str, ...], sources: Any, needed: str) -> None:
             f"sources: got {given}; give one iterable of batches for each of {quoted(names)}"
         )
     for name, source in sources.items():
-        if not hasattr(source, needed):
+        if not hasattr(source, needed) or _is_batch(source):
+            hint = "; for one batch a list of it: [batch]" if _is_batch(source) else ""
             raise QueryError(
                 f"sources[{name!r}] is a {type(source).__name__}; give an"
-                f" {'asynchronous ' if needed == '__aiter__' else ''}iterable of batches"
+                f" {'asynchronous ' if needed == '__aiter__' else ''}iterable of batches{hint}"
             )
+
+
+def _is_batch(source: object) -> bool:
+    """Whether a source is a table itself, of which Python would iterate over columns or letters."""
+    if isinstance(source, (str, bytes, Path, Mapping)):
+        return True
+    return hasattr(source, "__arrow_c_stream__") and not hasattr(source, "__next__")
 
 
 def check_batch_rows(batch_rows: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from windjoin.durations import parse_duration
 from windjoin.errors import QueryError, hint
+from windjoin.watermarks import check_length
 
 OnFull = Literal["spill", "shed", "error"]
 Choose = Literal["throughput", "largest", "random", "productive"]
@@ -96,7 +97,9 @@ class Memory:
             raise QueryError(f"theta_d={self.theta_d!r}: give least over most memory, 0 to 1")
         if not isinstance(self.theta_r, (int, float)) or not self.theta_r >= 1:
             raise QueryError(f"theta_r={self.theta_r!r}: give most over least results, 1 or more")
-        parse_duration(self.span)
+        parse_duration(self.span, "span")
+        if self.idle is not None:
+            check_length("idle", self.idle)
         if self.spill is not None and not isinstance(self.spill, (str, os.PathLike)):
             raise QueryError(f"spill={self.spill!r}: give the path of a folder")
 

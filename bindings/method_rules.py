@@ -111,11 +111,10 @@ def _cast(typed: Typed, parts: list[Values]) -> Values:
     try:
         return load(_converted(array, to))
     except pa.ArrowInvalid as error:
-        row = _first_failing(array, to)
+        row, reason = _first_failing(array, to)
         raise DataError(
             f"`{typed.node!r}`, row {row}: {array[row].as_py()!r} is no {to} without a change"
-            f" ({str(error).splitlines()[0]}); calculate a value that fits, or keep such rows out"
-            " of the table"
+            f" ({reason}); calculate a value that fits, or keep such rows out of the table"
         ) from error
 
 
@@ -125,8 +124,8 @@ def _converted(array: Any, to: pa.DataType) -> Any:
     return array.cast(to, safe=True)
 
 
-def _first_failing(array: Any, to: pa.DataType) -> int:
-    """The first row that cannot be converted, in so many steps as its number has bits."""
+def _first_failing(array: Any, to: pa.DataType) -> tuple[int, str]:
+    """The first row that cannot be converted, in so many steps as its number has bits, and why."""
     first, last = 0, len(array)
     while last - first > 1:
         middle = (first + last) // 2
@@ -136,7 +135,11 @@ def _first_failing(array: Any, to: pa.DataType) -> int:
             last = middle
         else:
             first = middle
-    return first
+    try:
+        _converted(array[first:last], to)
+    except pa.ArrowInvalid as error:
+        return first, str(error).splitlines()[0]
+    raise AssertionError("none of these rows fails alone")
 
 
 # -- texts ----------------------------------------------------------------------------------

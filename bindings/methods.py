@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -140,7 +141,22 @@ def within(
             f"`{operand!r}.within({length!r}, ...)` takes one of before=, after= and of=,"
             f" got {len(given)}"
         )
-    nothing: Any = "0s" if isinstance(length, str) or is_duration(length) else 0
+    said = isinstance(length, str) or is_duration(length)
+    if said:
+        negative = parse_duration(length, f"{operand!r}.within").nanoseconds < 0
+    else:
+        if isinstance(length, bool) or not isinstance(length, (int, float, Decimal)):
+            raise QueryError(
+                f'`{operand!r}.within({length!r}, ...)`: give a duration such as "30s", or a'
+                " number where times are plain numbers"
+            )
+        negative = length < 0
+    if negative:
+        raise QueryError(
+            f"`{operand!r}.within({length!r}, ...)`: a length of time is 0 or more; say before= or"
+            " after= for the direction"
+        )
+    nothing: Any = "0s" if said else 0
     if of is not None:
         return Comparison("<=", abs(operand - as_expression(of)), as_expression(length))
     apart = as_expression(before) - operand if before is not None else operand - given[0]
@@ -250,7 +266,7 @@ def _text(method: str, text: object) -> str:
 
 
 def _period(every: object) -> Duration:
-    period = parse_duration(every)
+    period = parse_duration(every, ".dt.truncate")
     if period.nanoseconds <= 0:
         raise QueryError(f".dt.truncate({every!r}): give a length of time above 0")
     return period

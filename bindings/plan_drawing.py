@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windjoin.errors import QueryError
+from windjoin.errors import InputError, QueryError
 from windjoin.figures import figure, percent
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def draw(plan: Plan, path: str) -> None:
         axes.text(len(way) + 1, row, "results", ha="center", va="center")
         for column, rate in enumerate(rates):
             _arrow(axes, column, row, f"{figure(rate)}/s")
-    sheet.savefig(path)
+    try:
+        sheet.savefig(path)
+    except OSError as error:
+        raise InputError(f"draw: {path!r} cannot be written: {error}") from error
 
 
 def _arrow(axes: Any, column: int, row: int, shown: str) -> None:

@@ -219,7 +219,16 @@ def plan(
     >>> found.completeness, found.best.orders["a"], len(found.alternatives) > 1
     (1.0, ('b', 'c'), True)
     """
+    if not isinstance(query, Query):
+        raise QueryError(
+            f"plan got {query!r} where a query is expected; make one with windjoin.join"
+        )
     refuse_row_windows(query, "plan")
+    if statistics is not None and not isinstance(statistics, Mapping):
+        raise QueryError(
+            f"statistics is a {type(statistics).__name__}; give a dictionary with a table for each"
+            f" of {', '.join(query.names)}"
+        )
     given = _rates(query, rates)
     _check_positive("cpu", cpu)
     _check_positive("batch_rows", batch_rows)
@@ -233,6 +242,8 @@ def plan(
 
 
 def _rates(query: Query, rates: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(rates, Mapping):
+        raise QueryError(f"rates={rates!r}: give a dictionary with rows per second for each stream")
     for name in rates:
         if name not in query.names:
             raise QueryError(f"rates: {name!r} is no stream of the query{hint(name, query.names)}")

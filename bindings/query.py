@@ -32,7 +32,7 @@ from windjoin.query_checks import (
     checked_self_pairs,
 )
 from windjoin.row_windows import check_row_windows
-from windjoin.runs import Runs, nothing_run
+from windjoin.runs import Runs, StretchesRun, nothing_run
 from windjoin.streams import Stream
 
 if TYPE_CHECKING:
@@ -163,7 +163,10 @@ class Query:
         if memory is not None or spill is not None or output is not None:
             from windjoin.streamed import refuse_others, run_streamed
 
-            refuse_others(threads=threads, hosts=hosts, ordered=ordered or None)
+            refuse_others(
+                threads=threads, hosts=hosts, strategy=None if strategy == "auto" else strategy,
+                segment=segment, ordered=ordered or None, weights=weights, tuning=tuning,
+            )  # fmt: skip
             streamed: pa.Table = run_streamed(self, tables, memory, spill, output, progress)
             return streamed
         options = RunOptions(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
@@ -475,7 +478,8 @@ class Query:
 
         if format not in ("text", "json"):
             raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
-        data = as_data(self, self.runs.last())
+        shown = self.runs.shown()
+        data = shown.explained if isinstance(shown, StretchesRun) else as_data(self, shown)
         return data if format == "json" else Explanation(as_text(data), data)
 
     def __repr__(self) -> str:
@@ -488,7 +492,10 @@ class Query:
 
     @property
     def metrics(self) -> Metrics:
-        """Counters of the last `run` or `indices`, of this thread's if it has run any; or zeros.
+        """Counters of the last `run`, `indices` or `stream`, of this thread's if it has run any.
+
+        Of a run in stretches of time (``memory=``, ``output=``, `stream`) they are those of the
+        rows that were read: ``unread`` are those that statistics of files have excluded.
 
         >>> import windjoin as wj
         >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -499,13 +506,15 @@ class Query:
           a: rows_in 1, joinable 1, rejected 0
           b: rows_in 1, joinable 1, rejected 0
         """
-        last = self.runs.last()
+        last = self.runs.shown()
         counts = nothing_run(self.names) if last is None else last.metrics()
         return cast(Metrics, Counters(counts))
 
     @property
     def rejected(self) -> dict[str, I64]:
         """Row numbers that the last `run` or `indices` could not join, having no time.
+
+        Of a run in stretches of time such rows are only counted, in `metrics`.
 
         >>> import windjoin as wj
         >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -515,7 +524,7 @@ class Query:
         >>> q.rejected["b"]
         array([1])
         """
-        last = self.runs.last()
+        last = self.runs.shown()
         return {} if last is None else dict(last.rejected)
 
 

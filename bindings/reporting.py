@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from windjoin.diffusion.history import Sample
-from windjoin.errors import QueryError
+from windjoin.errors import InputError, QueryError
 from windjoin.figures import figure
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -91,11 +91,14 @@ class Report:
         file = Path(path)
         if file.suffix not in (".txt", ".html", ".png"):
             raise QueryError(f"report: {str(path)!r} is no .txt, .html or .png")
-        if file.suffix == ".png":
-            file.write_bytes(self.png())
-        else:
-            text = self.html() if file.suffix == ".html" else self.text() + "\n"
-            file.write_text(text, "utf-8")
+        try:
+            if file.suffix == ".png":
+                file.write_bytes(self.png())
+            else:
+                text = self.html() if file.suffix == ".html" else self.text() + "\n"
+                file.write_text(text, "utf-8")
+        except OSError as error:
+            raise InputError(f"report: {str(path)!r} cannot be written: {error}") from error
         return file
 
 

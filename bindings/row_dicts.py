@@ -45,17 +45,22 @@ def rows_as_table(rows: Sequence[Any], stream: str, schema: pa.Schema | None) ->
         names = dict.fromkeys(schema.names)
     columns = {name: [row.get(name) for row in rows] for name in names}
     return pa.table(
-        {name: _column(stream, name, values, schema) for name, values in columns.items()}
+        {name: values_as_column(stream, name, values, schema) for name, values in columns.items()}
     )
 
 
-def _column(stream: str, name: str, values: list[Any], schema: pa.Schema | None) -> Any:
+def values_as_column(stream: str, name: str, values: list[Any], schema: pa.Schema | None) -> Any:
+    """Values as an Arrow array, of the type that ``schema`` has for them, if it has any.
+
+    >>> values_as_column("calls", "x", [1, None], pa.schema([("x", pa.float64())])).to_pylist()
+    [1.0, None]
+    """
     known = None if schema is None or name not in schema.names else schema.field(name).type
     weighted = [value for value in values if isinstance(value, Mapping)]
     try:
         if weighted and (known is None or pa.types.is_map(known)):
             return _weights(values, known)
-        return pa.array(values, known)
+        return _array(values, known)
     except (pa.ArrowException, ValueError, TypeError) as error:
         row, value = _first_wrong(values, known)
         said = str(error).splitlines()[0]
@@ -63,6 +68,21 @@ def _column(stream: str, name: str, values: list[Any], schema: pa.Schema | None)
             f"stream {stream!r}: column {name!r}, row {row}: {value!r} is no"
             f" {known or 'value of the type of the rows before it'} ({said})"
         ) from error
+
+
+def _array(values: list[Any], known: Any) -> Any:
+    """Values as an array of a type; times exactly: Arrow by itself cuts off and takes integers."""
+    if known is None or not pa.types.is_temporal(known):
+        return pa.array(values, known)
+    array: Any = pa.array(values)
+    if pa.types.is_integer(array.type):
+        raise TypeError("an integer is no time; give a datetime, date, time or timedelta")
+    instants = pa.types.is_timestamp(array.type)
+    if instants and pa.types.is_timestamp(known) and (known.tz is None) != (array.type.tz is None):
+        raise TypeError("it has a zone and the column has none, or the other way round")
+    if instants and pa.types.is_date(known):
+        raise TypeError("a date has no time of day; give a date")
+    return array.cast(known)
 
 
 def _weights(values: list[Any], known: Any) -> Any:
@@ -77,7 +97,7 @@ def _weights(values: list[Any], known: Any) -> Any:
 def _first_wrong(values: list[Any], known: Any) -> tuple[int, Any]:
     for row in range(len(values)):
         try:
-            pa.array(values[: row + 1] if known is None else values[row : row + 1], known)
+            _array(values[: row + 1] if known is None else values[row : row + 1], known)
         except (pa.ArrowException, ValueError, TypeError):
             return row, values[row]
     return 0, values[0]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from windjoin.kernels.spec import I64
     from windjoin.run import BatchRun
 
 
@@ -22,23 +24,53 @@ def nothing_run(names: Iterable[str]) -> dict[str, object]:
     return {**counted, "streams": streams}
 
 
+@dataclass
+class StretchesRun:
+    """What a run in stretches of time did; their sessions are gone by then."""
+
+    counters: dict[str, Any]
+    explained: dict[str, Any]
+    rejected: dict[str, I64] = field(default_factory=dict)  # nobody knows their numbers
+
+    def metrics(self) -> dict[str, Any]:
+        """Counters of the run, in all and per stream."""
+        return self.counters
+
+
 class Runs:
     """The last run of a query: of the thread that asks, or of any if it has run none.
 
-    Threads may run one query at the same time; each sees what it did itself.  It does not pickle:
-    elsewhere a query has not run yet.
+    What the next run learns from is the last of whole tables; what is shown is the last of any
+    kind.  Threads may run one query at the same time; each sees what it did itself.  It does not
+    pickle: elsewhere a query has not run yet.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._own = threading.local()
         self._latest: BatchRun | None = None
+        self._shown: BatchRun | StretchesRun | None = None
 
     def add(self, run: BatchRun) -> None:
         """A run of this thread has ended."""
         self._own.last = run
         with self._lock:
             self._latest = run
+        self.show(run)
+
+    def show(self, run: BatchRun | StretchesRun) -> None:
+        """What this thread did last."""
+        self._own.shown = run
+        with self._lock:
+            self._shown = run
+
+    def shown(self) -> BatchRun | StretchesRun | None:
+        """The last run of any kind of this thread, or of any thread; None before the first."""
+        own: BatchRun | StretchesRun | None = getattr(self._own, "shown", None)
+        if own is not None:
+            return own
+        with self._lock:
+            return self._shown
 
     def last(self) -> BatchRun | None:
         """The last run of this thread, or of any thread; None before the first."""

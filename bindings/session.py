@@ -324,7 +324,7 @@ class Session(PushingSession, Generic[Out]):
         self._live = self._held = None
         self._stream_inputs = {}
         self._payloads = []
-        self._waiting = PendingRows(self.query, self._options.lateness)
+        self._waiting = PendingRows(self.query, self._options.lateness, self.rows_only)
 
     def __enter__(self) -> Session[Out]:
         return self

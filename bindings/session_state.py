@@ -13,6 +13,7 @@ from windjoin.binding import BoundQuery
 from windjoin.diffusion.history import Sample
 from windjoin.errors import QueryError, SessionError, hint
 from windjoin.held import HeldRows
+from windjoin.host_options import check_host_options
 from windjoin.kernels.intake import Intake
 from windjoin.kernels.outer import Left
 from windjoin.kernels.spec import I64
@@ -30,9 +31,9 @@ from windjoin.rejected import Rejected
 from windjoin.resizing import Resizing
 from windjoin.run import threads_for
 from windjoin.sinks import ParquetSink
-from windjoin.strategies import check_hosts
 from windjoin.streams import idle_length
 from windjoin.waiting import PendingRows
+from windjoin.watermarks import check_length
 
 if TYPE_CHECKING:
     from windjoin.state.keeper import Keeper
@@ -74,9 +75,9 @@ class SessionState(SessionBase):
         self.rows_only = options.rows_only
         self._options = options
         self._owed: list[Results] = []  # completed by a promise: the next push returns them
-        if options.hosts is not None:
-            check_hosts(options.hosts, options.strategy)
-        elif options.ordered:
+        check_length("lateness", options.lateness)
+        check_host_options(query, options)
+        if options.hosts is None and options.ordered:
             raise QueryError(
                 "ordered=True needs hosts=: without, results leave with the push that completes"
                 " them; hosts=1 is enough"
@@ -105,7 +106,7 @@ class SessionState(SessionBase):
         self._numbers = {name: number for number, name in enumerate(query.names)}
         self._held: HeldRows | None = None
         self._final: dict[str, Any] | None = None  # counters, once the session has ended
-        self._waiting = PendingRows(query, options.lateness)
+        self._waiting = PendingRows(query, options.lateness, options.rows_only)
         self._late = LateRows(options.on_late, options.lateness)
         self._rejected: dict[str, Rejected] = {}
         self._payloads: list[Payload] = []
@@ -156,7 +157,8 @@ class SessionState(SessionBase):
         return first if self._memory is None else self._memory.first_needed(stream, first)
 
     def _schema(self, stream: str) -> pa.Schema | None:
-        return None if self._bound is None else self._bound.schemas[stream]
+        schemas = self._waiting.schemas if self._bound is None else self._bound.schemas
+        return schemas.get(stream)
 
     def _must_be_open(self) -> None:
         if self._ended:

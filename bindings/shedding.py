@@ -124,7 +124,7 @@ class Shedding:
         """
         every = self.adapt_every
         if isinstance(every, str) or is_duration(every):
-            seconds = parse_duration(every).nanoseconds / 1e9
+            seconds = parse_duration(every, "adapt_every").nanoseconds / 1e9
         elif _is_number(every):
             seconds = float(every)
         else:

@@ -194,7 +194,7 @@ def _every(every: Any) -> tuple[int | float, bool]:
     if isinstance(every, int) and not isinstance(every, bool) and every > 0:
         return every, False
     if isinstance(every, str) or is_duration(every):
-        length = parse_duration(every).nanoseconds
+        length = parse_duration(every, "to_parquet: every").nanoseconds
         if length > 0:
             return length / 1e9, True
     raise QueryError(

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
-from windjoin.checking import Typed, column_type
-from windjoin.errors import SchemaError
+from windjoin.checking import Typed, check_bound, column_type
 from windjoin.evaluate import both, evaluate, holds, raising_call
 from windjoin.expressions import Column
 from windjoin.kernels.spec import Bools, Rows
-from windjoin.layout import gatherable_type
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
 from windjoin.plain import Direct, direct_columns, direct_sets, key_of, reader, wide_of
@@ -58,7 +56,7 @@ class StreamRows:
     def prepare(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared:
         """Times, operands and keys of the rows of ``data``; ``first_row`` is for messages."""
         if not self.schema.equals(data.schema):
-            self._check_types(data.schema)
+            check_bound(self.time.stream, data.schema, self._types)
         else:
             read = self._read(data, first_row)
             if read is not None:
@@ -186,12 +184,3 @@ class StreamRows:
         if values.raised is not None:
             self._refuse(recipe.typed, values.raised, live, fetch, first_row)
         return encode(recipe, values, live, first_row)
-
-    def _check_types(self, schema: pa.Schema) -> None:
-        for name, bound in self._types.items():
-            given = column_type(Column(self.time.stream, name), {self.time.stream: schema})
-            if given != bound and gatherable_type(given) != bound:
-                raise SchemaError(
-                    f"stream {self.time.stream!r}: column {name!r} is {given} but the query was"
-                    f" bound to {bound}; cast it, or bind the query to this schema"
-                )

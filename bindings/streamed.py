@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,11 @@ from windjoin.pruning import needed_columns, reachable, where_may_hold
 from windjoin.pyx.base.pieces import sorting
 from windjoin.query import Query
 from windjoin.result_files import write_batches
+from windjoin.runs import StretchesRun
 from windjoin.state.spill_folder import SpillFolder
+
+if TYPE_CHECKING:
+    from windjoin.session import Session
 
 ROWS_AT_ONCE = 1 << 16
 SORTED_SHARE = 4  # a run that is sorted in memory is that part of the limit
@@ -287,7 +291,6 @@ class Streamed:
             source.need(columns)
         self.schemas = {source.name: source.schema for source in self.sources}
         self.bound = bound = query.bind(self.schemas)
-        self.metrics: dict[str, Any] = {}
         for source in self.sources:
             source.plan(bound)
         spans = [source.span for source in self.sources]
@@ -342,8 +345,29 @@ class Streamed:
                     report(done, max(total, done))
             for results in s.clean_up():
                 yield from _plain(results)
+            explained = s.explain("json")
             yield from _plain(s.close())
-            self.metrics = dict(s.metrics)
+            self._tell(s, explained)
+
+    def _tell(self, session: Session, explained: dict[str, object]) -> None:
+        """Leave what was counted to the query."""
+        told = session.metrics
+        streams = {
+            source.name: {
+                "rows_in": one["rows_in"],
+                "joinable": one["rows_in"] - one["rejected"] - one["unmatchable"],
+                "rejected": one["rejected"],
+            }
+            for source in self.sources
+            for one in (told["streams"][source.name],)
+        }
+        counters = {
+            **{name: told[name] for name in ("rows_in", "results", "rejected", "comparisons")},
+            "threads": 1,
+            "unread": sum(source.pruned for source in self.sources),
+            "streams": streams,
+        }
+        self.query.runs.show(StretchesRun(counters, explained))
 
 
 def _plain(results: Any) -> Iterator[pa.RecordBatch]:

@@ -105,10 +105,7 @@ def idle_length(place: str, idle: Any) -> Duration | None:
         return None
     if not isinstance(idle, str) and not is_duration(idle):
         raise QueryError(f'{place}idle={idle!r}: give a duration on the clock, such as idle="30s"')
-    try:
-        length = parse_duration(idle)
-    except QueryError as error:
-        raise QueryError(f"{place}idle: {error}") from None
+    length = parse_duration(idle, f"{place}idle")
     if length.nanoseconds <= 0:
         raise QueryError(f"{place}idle={idle!r} is no time at all; leave it out, or give more")
     return length
@@ -131,10 +128,7 @@ def _window(name: str, window: Any, unit: str | None) -> Duration | int | RowWin
         length = int(window) if unit is None else Duration(int(window) * NANOSECONDS[unit])
         negative = window < 0
     else:
-        try:
-            length = parse_duration(window)
-        except QueryError as error:
-            raise QueryError(f"stream {name!r}: window: {error}") from None
+        length = parse_duration(window, f"stream {name!r}: window")
         negative = length.nanoseconds < 0
     if negative:
         raise QueryError(

@@ -75,11 +75,11 @@ class Tuning:
                 raise QueryError(f"Tuning({name}={value!r}): give a whole number, 1 or more")
         for name, least in (("crowded", 1.0), ("smoothing", 0.0)):
             value = getattr(self, name)
-            if value is not None and not value >= least:
+            if value is not None and not (_is_number(value) and value >= least):
                 raise QueryError(f"Tuning({name}={value!r}): give {least:g} or more")
         for name in ("bandwidth", "memory"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not (_is_number(value) and value > 0):
                 raise QueryError(f"Tuning({name}={value!r}): give a number of bytes above 0")
         self._choice("order", ("master", "selectivity"))
         self._choice("relocation", ("aggressive", "passive"))
@@ -122,6 +122,10 @@ class Tuning:
                 )
             given["master"] = list(names).index(given["master"])
         return given
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def checked_weights(weights: Any) -> tuple[float, float, float]:

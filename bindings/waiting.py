@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from windjoin.checking import check_bound, column_type
 from windjoin.errors import HeldBackWarning, quoted, warn
+from windjoin.expressions import Column
 from windjoin.held import MANY_BYTES
+from windjoin.layout import gatherable_schema
 from windjoin.own_times import END, OwnTimes
 from windjoin.query import Query
 
@@ -23,6 +26,23 @@ class Mark:
     newest: dict[int, int]  # time by stream
 
 
+def columns_read(query: Query, name: str, schema: pa.Schema, rows_only: bool) -> list[str]:
+    """Columns of a stream that conditions read, and that results, if they have any, are made of.
+
+    >>> import windjoin as wj
+    >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
+    >>> columns_read(wj.join(a, b, on=a["k"] == b["k"]), "a", pa.schema([("x", pa.int64())]), True)
+    ['t', 'k']
+    """
+    stream = query.streams[query.names.index(name)]
+    expressions = [*query.on, *stream.conditions, *(query.select or ())]
+    columns = [stream.time]
+    if query.select is None and not rows_only and name in query.given:
+        columns += schema.names
+    columns += [one.name for e in expressions for one in e.columns() if one.stream == name]
+    return list(dict.fromkeys(columns))
+
+
 class PendingRows:
     """Rows and promises in the order in which they came, until every stream has shown its schema.
 
@@ -30,8 +50,9 @@ class PendingRows:
     rows can be complete then.
     """
 
-    def __init__(self, query: Query, lateness: Any) -> None:
+    def __init__(self, query: Query, lateness: Any, rows_only: bool = False) -> None:
         self._query = query
+        self._rows_only = rows_only
         self._lateness = lateness
         self._names = query.names
         self.schemas: dict[str, pa.Schema] = {}
@@ -55,7 +76,11 @@ class PendingRows:
         )
 
     def times_of(self, number: int, schema: pa.Schema) -> OwnTimes:
-        """What is known of the times of a stream whose rows have that schema."""
+        """What is known of the times of a stream whose rows have that schema, which is checked."""
+        name = self._names[number]
+        columns = columns_read(self._query, name, self.schemas.get(name, schema), self._rows_only)
+        first = {name: gatherable_schema(self.schemas.get(name, schema))}
+        check_bound(name, schema, {one: column_type(Column(name, one), first) for one in columns})
         if number in self._times:
             return self._times[number]
         times = OwnTimes(self._query, number, schema, self._lateness)

@@ -14,7 +14,7 @@ from windjoin.arrow.ddl import ddl
 from windjoin.arrow.packing import as_schema
 from windjoin.arrow.plan import DEFAULT, Limits, Plan, single, without_memory
 from windjoin.arrow.probing import MOST_ROWS, ResultBatches, stage_inputs
-from windjoin.errors import DataError, QueryError
+from windjoin.errors import DataError, QueryError, SchemaError, hint
 from windjoin.hows import INNER
 from windjoin.layout import fitted, gatherable
 from windjoin.query import Query
@@ -49,6 +49,8 @@ def joiner(
     >>> join.ddl  # so that frame.mapInArrow(join, join.ddl) is the joined frame
     '`a_t` bigint, `a_k` string, `b_t` bigint, `b_k` string'
     """
+    if not isinstance(stream_column, str) or not stream_column:
+        raise QueryError(f"stream_column={stream_column!r}: give the name of a column")
     if query.exclude_self:
         raise QueryError(
             "joiner cannot tell which rows of different streams are one row: exclude_self needs"
@@ -120,6 +122,11 @@ class Joiner:
 
     def _parted(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Rows of a batch, stream by stream."""
+        if self.stream_column not in batch.schema.names:
+            raise SchemaError(
+                f"stream_column={self.stream_column!r}: these rows have no such column"
+                f"{hint(self.stream_column, batch.schema.names)}"
+            )
         column = batch.column(self.stream_column).cast(pa.string())
         names = pa.array(self.plan.query.names)
         places = pc.index_in(column, names)

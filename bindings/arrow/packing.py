@@ -11,7 +11,9 @@ from windjoin.arrow.places import at_place
 from windjoin.arrow.plan import ROW, Limits, Plan
 from windjoin.arrow.routes import Copies, ExchangeRoute
 from windjoin.arrow.segments import SegmentWriter
+from windjoin.errors import SchemaError, hint
 from windjoin.kernels.spec import I64, Rows
+from windjoin.kinds import NUMBERS, kind_of, value_type
 from windjoin.layout import laid_out
 
 CountsFunction = Callable[[dict[str, Any]], None]
@@ -170,12 +172,24 @@ def as_schema(batch: pa.RecordBatch, schema: pa.Schema, stream: str) -> pa.Recor
     for field in schema:
         place = batch.schema.get_field_index(field.name)
         if place < 0:
-            raise KeyError(
-                f"stream {stream!r}: these rows have no column {field.name!r};"
-                f" there are {', '.join(map(repr, batch.schema.names))}"
+            raise SchemaError(
+                f"stream {stream!r}: these rows have no column {field.name!r}"
+                f"{hint(field.name, batch.schema.names)}"
             )
-        columns.append(laid_out(batch.column(place), field.type))
+        column = batch.column(place)
+        if column.type != field.type and not _alike(column.type, field.type):
+            raise SchemaError(
+                f"stream {stream!r}: column {field.name!r} is {column.type} in these rows but"
+                f" {field.type} in schemas=; cast it, or give the schema that rows have"
+            )
+        columns.append(laid_out(column, field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _alike(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values of one type may be laid out as another: numbers as numbers, and so on."""
+    families = {kind_of(value_type(type_)).family for type_ in (given, wanted)} - {"null"}
+    return len(families) <= 1 or families <= set(NUMBERS)
 
 
 def one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from windjoin.diffusion.stretches import (
     segments_for,
     stored_once,
 )
-from windjoin.errors import QueryError
+from windjoin.errors import QueryError, hint
 from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import Between, Compare, Equal, JoinSpec
 from windjoin.query import Query
@@ -58,6 +58,12 @@ def place(
     refuse_row_windows(query, "a join of record batches, or on Spark,")
     if query.nearest is not None:
         raise QueryError("nearest= is not for hosts=: partners of a row lie on several of them")
+    if isinstance(hosts, bool) or not isinstance(hosts, int) or hosts < 1:
+        raise QueryError(f"hosts={hosts!r}: give a number of hosts, 1 or more")
+    if strategy not in get_args(Strategy):
+        raise QueryError(
+            f"strategy={strategy!r} is not known{hint(str(strategy), get_args(Strategy))}"
+        )
     kept = travelling(query, schemas)
     bound = query.bind(kept)
 

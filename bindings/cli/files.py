@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.errors import InputError
-from windjoin.result_files import JsonLines
+from windjoin.result_files import JsonLines, write_batches
 
 
 def check_output(path: Path) -> None:
@@ -29,8 +29,11 @@ def check_output(path: Path) -> None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write the whole file, or leave what was there before."""
+    """Write the whole file, or leave what was there before; ``-`` is CSV to standard output."""
     check_output(path)
+    if str(path) == "-":
+        write_batches(iter(table.to_batches()), table.schema, path)
+        return
     draft = None
     try:
         handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

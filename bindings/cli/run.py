@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pyarrow as pa
 from windjoin.cli.files import check_output, write_table
@@ -74,22 +74,34 @@ def run(given: argparse.Namespace) -> int:
         return run_within(described, output, (memory, spill), given)
     tables = read_tables(described)
     threads = given.threads or described.threads
+    told = _told(output)
     if described.shed is not None:
-        results = timed_replay(described.query, tables, described.shed)
+        results = timed_replay(described.query, tables, described.shed, told)
     elif given.watch:
         by_time = {
             stream.name: tables[stream.name].sort_by(stream.time)
             for stream in described.query.streams
         }
-        results = watched(described.query, by_time, given.hosts, given.strategy)
+        results = watched(described.query, by_time, given.hosts, given.strategy, told)
     else:
-        results = timed_run(described.query, tables, threads, given.progress, described.ordered)
+        results = timed_run(
+            described.query, tables, threads, given.progress, described.ordered, told
+        )
     if output is not None:
         write_table(results, output)
-        print(f"written to {output}")
+        print(_written(output), file=told)
     else:
         print(first_rows(results, given.rows))
     return 0
+
+
+def _told(output: Path | None) -> TextIO:
+    """Where it is said what a run did: not between results on standard output."""
+    return sys.stderr if str(output) == "-" else sys.stdout
+
+
+def _written(output: Path) -> str:
+    return "written to " + ("standard output" if str(output) == "-" else str(output))
 
 
 def run_within(
@@ -101,11 +113,13 @@ def run_within(
     results = described.query.run(
         described.sources, memory=memory, spill=spill, output=output, progress=given.progress
     )
+    seconds, told = time.perf_counter() - began, _told(output)
     within = "in stretches of time" if memory is None else f"within {memory}"
-    told = sys.stderr if str(output) == "-" else sys.stdout
-    print(f"joined {within} in {time.perf_counter() - began:.2f} s", file=told)
+    metrics = described.query.metrics
+    print(f"joined {within}: {pace(metrics['rows_in'], metrics['results'], seconds)}", file=told)
+    print(metrics, file=told, flush=True)
     if output is not None:
-        print(f"written to {output}", file=told)
+        print(_written(output), file=told)
     else:
         print(first_rows(results, given.rows))
     return 0
@@ -133,24 +147,27 @@ def timed_run(
     threads: int | None,
     progress: bool,
     ordered: bool = False,
+    told: TextIO | None = None,
 ) -> pa.Table:
     """Run a query and tell how fast it was and what it met."""
     began = time.perf_counter()
     results = query.run(tables, threads=threads, progress=progress, ordered=ordered)
     seconds = time.perf_counter() - began
     rows = sum(table.num_rows for table in tables.values())
-    print(pace(rows, results.num_rows, seconds))
-    print(query.metrics, flush=True)
+    print(pace(rows, results.num_rows, seconds), file=told)
+    print(query.metrics, file=told, flush=True)
     return results
 
 
-def timed_replay(query: Query, tables: dict[str, pa.Table], shed: Shedding) -> pa.Table:
+def timed_replay(
+    query: Query, tables: dict[str, pa.Table], shed: Shedding, told: TextIO
+) -> pa.Table:
     """Play files into a session that sheds load, and tell what that left out."""
     began = time.perf_counter()
     results, metrics = replay(query, tables, shed)
     rows = sum(table.num_rows for table in tables.values())
-    print(pace(rows, results.num_rows, time.perf_counter() - began))
+    print(pace(rows, results.num_rows, time.perf_counter() - began), file=told)
     from windjoin.shed_report import lines  # brings the kernels with it
 
-    print("\n".join(lines(metrics["shedding"])), flush=True)
+    print("\n".join(lines(metrics["shedding"])), file=told, flush=True)
     return results

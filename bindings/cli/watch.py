@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from typing import TextIO
@@ -39,9 +38,11 @@ class Screen:
         self._out.flush()
 
 
-def watched(query: Query, tables: dict[str, pa.Table], hosts: int, strategy: str) -> pa.Table:
+def watched(
+    query: Query, tables: dict[str, pa.Table], hosts: int, strategy: str, told: TextIO
+) -> pa.Table:
     """Join tables as if their rows came one after the other, and draw how it goes."""
-    screen = Screen(sys.stdout)
+    screen = Screen(told)
     found = []
     schemas = {name: table.schema for name, table in tables.items()}
     with query.open(schemas, hosts=hosts, strategy=strategy, on_late="keep") as session:

@@ -175,7 +175,9 @@ def _check_options(hosts: int | None, strategy: str, skew: str) -> None:
 
 def _segment_ticks(choice: _Choice, segment: str | int) -> int:
     clock = choice.bound.clock
-    length: Duration | int = parse_duration(segment) if isinstance(segment, str) else segment
+    length: Duration | int = (
+        parse_duration(segment, "segment") if isinstance(segment, str) else segment
+    )
     if isinstance(length, int) == (clock.step is not None):
         right = '"10s"' if clock.step is not None else "an integer, as the times are"
         raise QueryError(f"segment={segment!r}: the times of this query need {right}")

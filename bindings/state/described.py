@@ -50,7 +50,7 @@ def check_same(saved: dict[str, Any], query: Query, place: str) -> None:
             pairs = zip(was, now, strict=False)
             was, now = next(((a, b) for a, b in pairs if a != b), (was, now))
         raise StateError(
-            f"{place} is of another query: its {part} is {was!r}, but this query's is {now!r}"
+            f"{place} is of another query: {part}= had {was!r} there and has {now!r} in this query"
         )
     then, now = saved["functions"], given["functions"]
     if then["python"] == now["python"] and then["are"] != now["are"]:

@@ -24,6 +24,8 @@ class Clock:
     """
 
     def __init__(self, start: float = 0.0) -> None:
+        if isinstance(start, bool) or not isinstance(start, (int, float)):
+            raise QueryError(f"Clock({start!r}): give seconds, such as 0.0")
         self.now = float(start)
 
     def __call__(self) -> float:
@@ -39,7 +41,7 @@ class Clock:
         2.5
         """
         number = isinstance(length, (int, float)) and not isinstance(length, bool)
-        seconds = length if number else parse_duration(length).nanoseconds / 1e9
+        seconds = length if number else parse_duration(length, "Clock.advance").nanoseconds / 1e9
         if not seconds >= 0:
             raise QueryError(f"Clock.advance({length!r}): a clock goes forward; give 0 or more")
         self.now += seconds

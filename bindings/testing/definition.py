@@ -38,7 +38,7 @@ def expected(q: Query, tables: Mapping[str, Any]) -> pa.Table:
     >>> testing.expected(q, tables).to_pylist()
     [{'a_t': 1, 'a_x': 5, 'b_t': 3, 'b_x': 7}]
     """
-    read = {name: gatherable(as_table(tables[name], name)) for name in q.names}
+    read = {name: gatherable(as_table(table, name)) for name, table in tables.items()}
     bound = q.bind({name: table.schema for name, table in read.items()})
     definition = Definition(bound, [plain_rows(read[name]) for name in q.names])
     results = list(definition.results())

@@ -114,7 +114,7 @@ def slow(session: Session, *, host: int = 0, by: str | timedelta | float = "20ms
     """
     from windjoin.clustered import ClusterJoin
 
-    live = session._live
+    live = getattr(session, "_live", None)
     if not isinstance(live, ClusterJoin):
         raise SessionError(
             "slow() needs an open session with hosts= that knows the schemas of all its streams"
@@ -128,7 +128,7 @@ def slow(session: Session, *, host: int = 0, by: str | timedelta | float = "20ms
         if times < 1:
             raise QueryError(f"slow(by={by!r}): give 1.0 or more, or a duration such as '20ms'")
     else:
-        pause = parse_duration(by).nanoseconds / 1e9
+        pause = parse_duration(by, "slow(by=)").nanoseconds / 1e9
         if pause < 0:
             raise QueryError(f"slow(by={by!r}): a host cannot be made faster")
     return Slowness(workers[host], pause, times)

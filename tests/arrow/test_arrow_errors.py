@@ -49,8 +49,44 @@ def test_joiner_refuses_what_it_cannot_tell() -> None:
     rows = pa.record_batch({"s": ["a", "q"], "ts": [1, 1], "k": [1, 1]})
     with pytest.raises(wj.DataError, match=r"column 's', row 1 of its batch: 'q' is not a stream"):
         list(join([rows]))
-    with pytest.raises(KeyError, match=r"stream 'a': these rows have no column 'k'"):
+    with pytest.raises(wj.SchemaError, match=r"stream 'a': these rows have no column 'k'"):
         list(join([pa.record_batch({"s": ["a"], "ts": [1]})]))
+    with pytest.raises(wj.SchemaError, match=r"stream 'a': column 'k' is string in these rows but"):
+        list(join([pa.record_batch({"s": ["a"], "ts": [1], "k": ["1"]})]))
+    with pytest.raises(wj.SchemaError, match=r"stream_column='s': these rows have no such column"):
+        list(join([pa.record_batch({"of": ["a"], "ts": [1], "k": [1]})]))
+    with pytest.raises(wj.QueryError, match=r"stream_column=5: give the name of a column"):
+        joiner(pair(), stream_column=5, schemas=schemas)  # type: ignore[arg-type]
+
+
+def test_joiner_takes_numbers_of_another_type_and_columns_of_nulls() -> None:
+    join = joiner(pair(), stream_column="s", schemas={"a": SCHEMA, "b": SCHEMA})
+    narrow = pa.record_batch({"s": ["a"], "ts": [1], "k": pa.array([1.0], pa.float32())})
+    nulls = pa.record_batch({"s": ["b"], "ts": [1], "k": pa.nulls(1)})
+    other = pa.record_batch({"s": ["b"], "ts": [1], "k": [1]})
+    assert sum(batch.num_rows for batch in join([narrow, nulls, other])) == 1
+
+
+def test_joiner_takes_the_nearest_which_place_refuses() -> None:
+    schemas = {"a": SCHEMA, "b": SCHEMA}
+    query = pair(nearest=1, direction="backward")
+    rows = pa.record_batch({"s": ["a", "b", "b"], "ts": [5, 2, 4], "k": [1, 1, 1]})
+    (found,) = joiner(query, stream_column="s", schemas=schemas)([rows])
+    assert found.to_pylist() == [{"a_ts": 5, "a_k": 1, "b_ts": 4, "b_k": 1}]
+    with pytest.raises(wj.QueryError, match="nearest= is not for hosts="):
+        place(query, schemas, hosts=1, strategy="single")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hosts": 0, "strategy": "groups"}, "hosts=0: give a number of hosts, 1 or more"),
+        ({"hosts": 2, "strategy": "grups"}, "strategy='grups' is not known; did you mean 'groups'"),
+    ],
+)
+def test_place_refuses_hosts_and_strategies_that_are_none(options: Any, message: str) -> None:
+    with pytest.raises(wj.QueryError, match=message):
+        place(pair(), {"a": SCHEMA, "b": SCHEMA}, **options)
 
 
 def test_place_refuses_a_key_that_is_not_there() -> None:

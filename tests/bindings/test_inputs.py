@@ -169,7 +169,7 @@ def test_what_is_not_a_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.arrow").write_text("nonsense")
     cases: list[tuple[Any, str]] = [
         (5, "stream 's': int is not a table; give a pyarrow, polars or pandas table"),
-        ([], "stream 's': list is not a table"),
+        ([], r"stream 's': \[\] has no columns, and nothing has said yet which there are"),
         (pl.Series([1]), "stream 's': Series cannot be read as a table"),
         (
             {"a": [1], "b": np.array([1]), "c": [1, 2]},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -77,6 +77,63 @@ def test_a_row_that_does_not_fit_leaves_the_session_as_it_was() -> None:
             session.push("a", {"t": 1, "kk": 1})
         session.push("a", {"t": 1, "k": 1})
         assert session.push("b", {"t": 1, "k": 1}).num_rows == 1
+
+
+SOME = datetime(2026, 1, 1, 5, 0, 0, 7)
+ZONED = SOME.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        (SOME, pa.timestamp("us", "UTC"), "it has a zone and the column has none, or the other"),
+        (ZONED, pa.timestamp("us"), "it has a zone and the column has none, or the other"),
+        (SOME, pa.timestamp("ms"), "would lose data"),
+        (SOME, pa.date32(), "a date has no time of day; give a date"),
+        (5, pa.timestamp("us"), "an integer is no time; give a datetime"),
+    ],
+)
+def test_times_in_rows_and_lists_are_taken_exactly(value: Any, kind: Any, message: str) -> None:
+    schema = pa.schema([("x", kind)])
+    with pytest.raises(InputError, match=f"stream 'a': column 'x', row 1: .*{message}"):
+        as_table([{"x": None}, {"x": value}], "a", schema)
+    assert as_table({"x": [None, value]}, "a", schema).schema.field("x").type != kind
+    a, b = (wj.stream(name, time="t", window=10) for name in "ab")
+    query = wj.join(a, b, on=a["x"] == b["x"])
+    full = pa.schema([("t", pa.int64()), ("x", kind)])
+    refused = pytest.raises(SchemaError, match=r"column 'x' is .* but the query was bound to")
+    with query.open({"a": full, "b": full}) as session, refused:
+        session.push("a", {"t": [1, 2], "x": [None, value]})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([None], pa.timestamp("us")),
+        ([], pa.int64()),
+        ([1, None], pa.float64()),
+        ([SOME], pa.timestamp("us")),
+        ([ZONED], pa.timestamp("us", "UTC")),
+        ([SOME.date()], pa.date32()),
+        ([SOME.time()], pa.time64("us")),
+        ([SOME - SOME], pa.duration("ms")),
+    ],
+)
+def test_lists_have_the_types_that_the_stream_is_known_to_have(values: Any, kind: Any) -> None:
+    table = as_table({"x": values}, "a", pa.schema([("x", kind)]))
+    assert table.schema.field("x").type == kind
+    assert table.column("x").to_pylist() == values
+
+
+def test_a_list_of_nulls_is_pushed_into_a_column_of_any_type() -> None:
+    query = wj.join(A, B, on=A["k"] == B["k"])
+    with query.open() as session:
+        session.push("a", {"t": [1], "k": [1], "x": [0.5]})
+        session.push("a", {"t": [2], "k": [None], "x": [1]})
+        session.push("b", {"t": [1], "k": [2]})
+        session.push("a", {"t": [3, None], "k": [2, 2], "x": [None, None]})
+        assert session.push("b", {"t": [3], "k": [1]}).column("a_x").to_pylist() == [0.5]
+        assert session.metrics["null_time"] == 1
 
 
 @pytest.mark.parametrize(

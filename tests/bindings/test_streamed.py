@@ -146,5 +146,72 @@ def test_the_command_takes_memory(folder: Path, capsys: pytest.CaptureFixture[st
         .sort_by([(n, "ascending") for n in whole.column_names])
         .equals(whole.sort_by([(n, "ascending") for n in whole.column_names]))
     )
-    assert "joined within 1MB in" in capsys.readouterr().out
+    assert "joined within 1MB: 2 results from 6 rows in" in capsys.readouterr().out
     assert main(["run", str(query), "--memory", "2 elephants"]) == 1
+
+
+def test_a_run_in_stretches_of_time_leaves_its_counters(tmp_path: Path) -> None:
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    tables = {
+        "a": {"t": [1, 2, None, 90], "k": [1, 2, 1, None]},
+        "b": {"t": [3, None], "k": [1, 1]},
+    }
+    runs = [
+        lambda: list(query.stream(tables)),
+        lambda: query.run(tables, memory="1GB"),
+        lambda: query.run(tables, output=tmp_path / "out.csv"),
+    ]
+    for run in runs:
+        query.run({name: {"t": [1], "k": [1]} for name in "ab"})
+        run()
+        metrics = query.metrics
+        assert (metrics["rows_in"], metrics["results"], metrics["rejected"]) == (6, 1, 2)
+        assert metrics["streams"]["a"] == {"rows_in": 4, "joinable": 2, "rejected": 1}
+        assert metrics["streams"]["b"] == {"rows_in": 2, "joinable": 1, "rejected": 1}
+        assert query.rejected == {}
+        assert "hash" in query.explain()
+        assert query.explain("json")["orders"]
+    query.run({name: {"t": [1], "k": [1]} for name in "ab"})
+    assert query.metrics["rows_in"] == 2
+
+
+def test_rows_that_statistics_exclude_are_told_apart(tmp_path: Path) -> None:
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    rows = pa.table({"t": list(range(100)), "k": [1] * 100})
+    pq.write_table(rows, tmp_path / "a.parquet", row_group_size=10)
+    pq.write_table(rows.slice(50, 1), tmp_path / "b.parquet")
+    query.run({n: tmp_path / f"{n}.parquet" for n in "ab"}, output=tmp_path / "out.csv")
+    metrics = query.metrics
+    assert metrics["unread"] > 0
+    assert metrics["unread"] + metrics["rows_in"] == 101
+
+
+@pytest.mark.parametrize("before", ["ordered = true\n", "", "memory = '1GB'\n"])
+@pytest.mark.parametrize("options", [[], ["--watch"]])
+def test_the_command_writes_results_alone_to_standard_output(
+    before: str, options: list[str], folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "query.toml"
+    file.write_text(before + file.read_text())
+    if options and before.startswith("memory"):
+        options = []
+    assert main(["run", str(file), "--output", "-", *options]) == 0
+    said = capfd.readouterr()
+    lines = said.out.splitlines()
+    assert lines[0] == '"a_t","a_k","a_x","b_t","b_k","b_y"'
+    assert sorted(lines[1:]) == ['1,"u",1.5,5,"u",10', '2,"v",2.5,6,"v",20']
+    assert "written to standard output" in said.err
+    assert options or "rows_in 6, results 2, rejected 0" in said.err
+
+
+def test_a_session_that_sheds_writes_to_standard_output_too(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "query.toml"
+    file.write_text(f"{file.read_text()}\n[shed]\nbudget = 0.9\n")
+    assert main(["run", str(file), "--output", "-"]) == 0
+    said = capfd.readouterr()
+    assert len(said.out.splitlines()) == 3
+    assert "2 results from 6 rows" in said.err

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from windjoin.inputs import as_table
 from windjoin.kernels import band
 
+from tests.compare import assert_same_codes, codes
+
 Array = NDArray[Any]
 Columns = dict[str, Array]
 Values = Callable[[np.random.Generator, int], Array]
@@ -37,8 +39,8 @@ TIMES: dict[str, Values] = {
 }
 
 
-def expected(a: Columns, b: Columns, window: int, reach: float) -> set[tuple[int, int]]:
-    found: set[tuple[int, int]] = set()
+def expected(a: Columns, b: Columns, window: int, reach: float) -> Array:
+    found = []
     for start in range(0, len(a["ts"]), 500):
         t, x = a["ts"][start : start + 500, None], a["x"][start : start + 500, None]
         near = np.abs(t - b["ts"]) <= window
@@ -49,8 +51,8 @@ def expected(a: Columns, b: Columns, window: int, reach: float) -> set[tuple[int
             least, most = np.minimum(x, b["x"]), np.maximum(x, b["x"])
             near &= (most.astype(np.uint64) - least.astype(np.uint64)) <= np.uint64(reach)
         i, j = np.nonzero(near)
-        found |= set(zip((i + start).tolist(), j.tolist(), strict=True))
-    return found
+        found.append(codes([i + start, j]))
+    return np.sort(np.concatenate(found))
 
 
 def tables(values: str, times: str, n: int) -> tuple[Columns, Columns]:
@@ -64,15 +66,12 @@ def query(window: int, reach: float) -> Any:
     return wj.join(a, b, on=abs(a["x"] - b["x"]) <= reach)
 
 
-def found(query: Any, a: Columns, b: Columns) -> list[tuple[int, int]]:
-    rows = query.indices({"a": a, "b": b}, threads=1)
-    return list(zip(rows["a"].tolist(), rows["b"].tolist(), strict=True))
+def found(query: Any, a: Columns, b: Columns) -> Array:
+    return codes(query.indices({"a": a, "b": b}, threads=1).values())
 
 
 def agree(a: Columns, b: Columns, window: int, reach: float) -> None:
-    rows = found(query(window, reach), a, b)
-    assert len(set(rows)) == len(rows)
-    assert set(rows) == expected(a, b, window, reach)
+    assert_same_codes([found(query(window, reach), a, b)], expected(a, b, window, reach))
 
 
 def reaches(values: str) -> list[float]:
@@ -119,19 +118,19 @@ def test_tables_of_more_rows_than_the_index_can_number_do_without(
     assert "grid of cells" in usual.explain()
     monkeypatch.setattr(band, "MOST_RANKS", ROWS - 1)
     other = query(5_000, 0.004)
-    assert set(found(other, a, b)) == expected(a, b, 5_000, 0.004)
+    assert_same_codes([found(other, a, b)], expected(a, b, 5_000, 0.004))
     assert "grid of cells" not in other.explain()
 
 
-def pushed(a: Columns, b: Columns, window: int, reach: float, size: int) -> list[tuple[int, int]]:
-    pairs: list[tuple[int, int]] = []
+def pushed(a: Columns, b: Columns, window: int, reach: float, size: int) -> list[Array]:
+    pairs: list[Array] = []
     schemas = {name: as_table(t, name).schema for name, t in (("a", a), ("b", b))}
     with query(window, reach).open(schemas=schemas, rows_only=True) as session:
         for start in range(0, len(a["ts"]), size):
             for name, columns in (("a", a), ("b", b)):
                 some = {k: v[start : start + size] for k, v in columns.items()}
                 rows = session.push(name, some)
-                pairs += zip(rows["a"].tolist(), rows["b"].tolist(), strict=True)
+                pairs.append(codes([rows["a"], rows["b"]]))
     return pairs
 
 
@@ -140,6 +139,4 @@ def pushed(a: Columns, b: Columns, window: int, reach: float, size: int) -> list
 def test_band_in_a_session_finds_what_all_combinations_have(values: str, size: int) -> None:
     a, b = tables(values, "even", 800 if values == "all the same" else 3_000)
     for reach in reaches(values):
-        rows = pushed(a, b, 600, reach, size)
-        assert len(set(rows)) == len(rows)
-        assert set(rows) == expected(a, b, 600, reach)
+        assert_same_codes(pushed(a, b, 600, reach, size), expected(a, b, 600, reach))

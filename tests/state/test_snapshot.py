@@ -363,16 +363,16 @@ def test_another_query_is_refused_and_what_differs_is_said(tmp_path: Path) -> No
     saved(tmp_path)
     a, b = streams((9, 9))
     c = wj.stream("b", time="t", window=8)
-    assert "its closed is 'both', but this query's is 'right'" in refusal(
+    assert "closed= had 'both' there and has 'right' in this query" in refusal(
         wj.join(a, b, on=a["k"] == b["k"], closed="right"), tmp_path
     )
-    assert """its on is 'a["k"] == b["k"]', but this query's is 'a["k"] == b["y"]'""" in refusal(
+    assert """on= had 'a["k"] == b["k"]' there and has 'a["k"] == b["y"]' in""" in refusal(
         wj.join(a, b, on=a["k"] == b["y"]), tmp_path
     )
-    assert "window=9)\", but this query's is \"stream('b', time='t', window=8)" in refusal(
+    assert "window=9)\" there and has \"stream('b', time='t', window=8)" in refusal(
         wj.join(a, c, on=a["k"] == c["k"]), tmp_path
     )
-    assert "its select is None" in refusal(
+    assert "select= had None there" in refusal(
         wj.join(a, b, on=a["k"] == b["k"], select=a["k"]), tmp_path
     )
 
