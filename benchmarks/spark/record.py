@@ -35,21 +35,27 @@ def told(line: Line) -> str:
     return f"{line.what}: {line.reached:.2f} ({sign} {line.target:g}); {line.detail}"
 
 
-def record(part: str, lines: list[Line], folder: Path = FOLDER) -> None:
-    """Replace lines of a part of the results; write everything anew."""
+def record(part: str, lines: list[Line], folder: Path = FOLDER, about: str = "") -> None:
+    """Replace lines of a part of the results; write everything anew.
+
+    ``about``: versions and the machine's load when a part was last measured.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "results.json"
     found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"parts": {}}
     found["machine"] = machine()
     known = {line["what"]: line for line in found["parts"].get(part, [])}
     found["parts"][part] = list((known | {line.what: asdict(line) for line in lines}).values())
+    if about:
+        found.setdefault("about", {})[part] = about
     file.write_text(json.dumps(found, indent=1) + "\n")
     parts = {name: [Line(**one) for one in some] for name, some in found["parts"].items()}
-    (folder / "results.md").write_text(markdown(found["machine"], parts))
+    told_of = found.get("about", {})
+    (folder / "results.md").write_text(markdown(found["machine"], parts, told_of))
     chart(parts, folder)
 
 
-def markdown(about: dict[str, Any], parts: dict[str, list[Line]]) -> str:
+def markdown(about: dict[str, Any], parts: dict[str, list[Line]], told_of: dict[str, str]) -> str:
     """All parts as tables."""
     text = [
         f"{about['cpu']}, {about['cores']} cores, {about['memory_gib']} GiB, {about['system']},"
@@ -57,7 +63,10 @@ def markdown(about: dict[str, Any], parts: dict[str, list[Line]]) -> str:
         "",
     ]
     for name, lines in parts.items():
-        text += [f"## {name}", "", "| what | measured | target | reached | |"]
+        text += [f"## {name}", ""]
+        if name in told_of:
+            text += [told_of[name] + ".", ""]
+        text += ["| what | measured | target | reached | |"]
         text.append("| --- | ---: | ---: | :---: | --- |")
         for line in lines:
             sign = ">=" if line.at_least else "<="

@@ -11,7 +11,9 @@ not count.  Results are compared.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,12 @@ from benchmarks.spark_stream.named import TIMES, named
 RESULTS = Path(__file__).parent.parent / "results" / "spark_stream"
 Part = Callable[[Any, argparse.Namespace], list[Line]]
 PARTS: dict[str, tuple[str, Part]] = {
-    "small": ("Fixed cost of an epoch", lambda s, g: equality.small(s)),
+    "small": ("Fixed cost of an epoch", lambda s, g: equality.small(s, warm=g.warm)),
     "windows": ("Long windows", lambda s, g: equality.windows(s, 10_000, g.slots)),
     "equality": (
         "Equality, against Spark's join of two streams",
         lambda s, g: equality.equality(
-            s, equality.Shape(g.rows, g.epochs, g.window), g.slots, g.peers, g.rounds
+            s, equality.Shape(g.rows, g.epochs, g.window), g.slots, g.peers, g.rounds, g.warm
         ),
     ),
     "named": (
@@ -54,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--times", type=int, default=TIMES, help="how often; the least counts")
     parser.add_argument("--window", type=int, default=equality.WINDOW, help="epochs")
     parser.add_argument("--rounds", type=int, default=2, help="of each engine; the best counts")
+    parser.add_argument(
+        "--warm", type=int, default=equality.WARM_EPOCHS, help="small epochs before each engine"
+    )
     parser.add_argument("--memory", default="4g", help="of the JVM")
     parser.add_argument("--many", type=int, default=1_000, help="epochs of the log")
     parser.add_argument("--strategies", nargs="*", default=["groups", "atr"])
@@ -61,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     print(about(), flush=True)
     for name in given.names:
+        here, load = about(), os.getloadavg()[0]
         if name == ALONE:
             title, lines = "A slow slot", [
                 line for strategy in given.strategies for line in adapting.slowed(strategy)
@@ -70,10 +76,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             title, part = PARTS[name]
             lines = part(spark, given)
             spark.stop()
+        # parts are measured at several times
+        lines = [replace(line, detail=f"{line.detail}; load {load:.1f} before") for line in lines]
         for line in lines:
             print(told(line), flush=True)
         if given.record:
-            record(title, lines, RESULTS)
+            record(title, lines, RESULTS, here)
     return 0
 
 

@@ -93,25 +93,27 @@ def told(name: str, rows: int, one: Took) -> str:
     )
 
 
-def best(spark: Any, shape: Shape, engine: Any, slots: int, rounds: int) -> Took:
+def best(spark: Any, shape: Shape, engine: Any, slots: int, rounds: int, warm: int) -> Took:
     """The round that took the least CPU, in a JVM that has compiled what is used often."""
-    run(spark, Shape(WARM_UP, WARM_EPOCHS, shape.window), engine, slots)
+    run(spark, Shape(WARM_UP, warm, shape.window), engine, slots)
     every = [run(spark, shape, engine, slots) for _ in range(rounds)]
     for one in every:
         print(told(engine.__name__, shape.rows, one), flush=True)
     return min(every, key=lambda took: took.cpu)
 
 
-def equality(spark: Any, shape: Shape, slots: int, peers: list[str], rounds: int) -> list[Line]:
+def equality(
+    spark: Any, shape: Shape, slots: int, peers: list[str], rounds: int, warm: int
+) -> list[Line]:
     """The same rows, joined by each engine in turn."""
     lines, rows = list[Line](), shape.rows
-    own = best(spark, shape, ours, slots, rounds)
+    own = best(spark, shape, ours, slots, rounds, warm)
     what = f"equality, {rows} rows an epoch, window {shape.window} epochs"
     speed = rows / own.wall / 1e6
     lines.append(Line(f"{what}: M rows/s", speed, 1.5, detail=told("windjoin", rows, own)))
     for peer in peers:
         state_store(spark, peer)
-        other = best(spark, shape, theirs, slots, rounds)
+        other = best(spark, shape, theirs, slots, rounds, warm)
         if other.results != own.results:
             raise SystemExit(f"{peer}: {other.results} results, {own.results} are right")
         detail = f"{told('windjoin', rows, own)}; {told(peer, rows, other)}"
@@ -121,11 +123,11 @@ def equality(spark: Any, shape: Shape, slots: int, peers: list[str], rounds: int
     return lines
 
 
-def small(spark: Any, slots: int = 4) -> list[Line]:
+def small(spark: Any, slots: int = 4, warm: int = WARM_EPOCHS) -> list[Line]:
     """An epoch of 100 rows against one that does nothing, in turn."""
     shape, own, idle = Shape(100, 30), [], []
     for engine in (ours, nothing):
-        run(spark, Shape(100, WARM_EPOCHS), engine, slots)
+        run(spark, Shape(100, warm), engine, slots)
     for _ in range(3):
         own.append(run(spark, shape, ours, slots))
         idle.append(run(spark, shape, nothing, slots))

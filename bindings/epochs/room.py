@@ -18,7 +18,8 @@ def room() -> int:
     >>> room() > 0
     True
     """
-    cores = max(1, len(os.sched_getaffinity(0)))
+    some = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if some else os.cpu_count() or 1
     known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     known += [int(text) for text in map(_text, LIMITS) if text.isdigit()]
     own = min(known) // cores
