@@ -2,6 +2,7 @@
 #ifndef WINDJOIN_KEYS_H
 #define WINDJOIN_KEYS_H
 #include "memory.h"
+#include "words.h"
 
 static inline uint64_t mix64(uint64_t x) {
     x ^= x >> 32;
@@ -9,39 +10,6 @@ static inline uint64_t mix64(uint64_t x) {
     x ^= x >> 29;
     x *= 0xBF58476D1CE4E5B9ull;
     return x ^ (x >> 32);
-}
-
-static inline uint64_t hash_bytes(const uint8_t *data, int64_t n) {
-    uint64_t h = 0x9E3779B97F4A7C15ull ^ (uint64_t)n, word = 0;
-    for (; n > 8; n -= 8, data += 8) {
-        memcpy(&word, data, 8);
-        h = mix64(h ^ word) * 0xD6E8FEB86659FD93ull;
-    }
-    word = 0;
-    copy_bytes(&word, data, (size_t)n);
-    return mix64(h ^ word);
-}
-
-static inline uint64_t word_at(const uint8_t *data) {
-    uint64_t word;
-    memcpy(&word, data, 8);
-    return word;
-}
-
-static inline uint32_t half_at(const uint8_t *data) {
-    uint32_t half;
-    memcpy(&half, data, 4);
-    return half;
-}
-
-/* Whether n bytes are the same: short ones in two words that may overlap. */
-static inline int same_bytes(const uint8_t *a, const uint8_t *b, int64_t n) {
-    if (n > 16) return !memcmp(a, b, (size_t)n);
-    if (n >= 8) return word_at(a) == word_at(b) && word_at(a + n - 8) == word_at(b + n - 8);
-    if (n >= 4) return half_at(a) == half_at(b) && half_at(a + n - 4) == half_at(b + n - 4);
-    for (int64_t i = 0; i < n; i++)
-        if (a[i] != b[i]) return 0;
-    return 1;
 }
 
 typedef struct {
@@ -61,16 +29,24 @@ static inline int64_t string_begin(const Strings *all, int64_t i) {
                                   : ((const int32_t *)all->offset)[i];
 }
 
+/* A string that has a code. */
+typedef struct {
+    Words words;
+    int64_t start; /* of its bytes */
+} KeptString;
+
 #define STRINGS_TOGETHER 32 /* what their lookups read is asked for before the first of them */
 
-/* Hashes of n strings from number `first` on, whose entries will be looked for; of all that are
- * usable. */
+/* Words and hashes of n strings from number `first` on, whose entries will be looked for; of all
+ * that are usable. */
 static inline void hash_strings(const Strings *all, const uint8_t *usable, int64_t first, int64_t n,
-                                const Entry *table, uint64_t wrap, int64_t *key) {
+                                const Entry *table, uint64_t wrap, Words *words, int64_t *key) {
     for (int64_t i = 0; i < n; i++) {
+        key[i] = 0;
         if (usable && !usable[first + i]) continue;
         int64_t begin = string_begin(all, first + i);
-        key[i] = (int64_t)hash_bytes(all->data + begin, string_begin(all, first + i + 1) - begin);
+        words[i] = words_of(all->data + begin, string_begin(all, first + i + 1) - begin);
+        key[i] = (int64_t)words_hash(words + i);
         __builtin_prefetch(table + (mix64((uint64_t)key[i]) & wrap));
     }
 }

@@ -6,7 +6,6 @@ cdef extern from "keys.h" nogil:
         int64_t key
         int32_t code
     uint64_t mix64(uint64_t x)
-    uint64_t hash_bytes(const uint8_t *data, int64_t n)
     Entry *find_integer(Entry *table, uint64_t wrap, int64_t key)
     int64_t pair_key(int32_t code, int32_t more)
     void fetch_pairs(
@@ -23,11 +22,16 @@ cdef extern from "keys.h" nogil:
     enum:
         STRINGS_TOGETHER
     int64_t string_begin(const Strings *all, int64_t i)
+    ctypedef struct Words:
+        int64_t length
+    bint words_equal(const Words *a, const uint8_t *bytes, const Words *b, const uint8_t *other)
+    ctypedef struct KeptString:
+        Words words
+        int64_t start
     void hash_strings(
         const Strings *all, const uint8_t *usable, int64_t first, int64_t n, const Entry *table,
-        uint64_t wrap, int64_t *key,
+        uint64_t wrap, Words *words, int64_t *key,
     )
-    bint same_bytes(const uint8_t *a, const uint8_t *b, int64_t n)
     void prefetch "__builtin_prefetch" (const void *at)
 
 
@@ -57,8 +61,7 @@ cdef class KeySpace:
 
 
 cdef class BytesSpace(KeySpace):
-    cdef int64_t *start
-    cdef int64_t *stop
+    cdef KeptString *kept  # by code
     cdef uint8_t *text
     cdef int64_t text_used
     cdef int64_t text_room
@@ -66,7 +69,11 @@ cdef class BytesSpace(KeySpace):
         self, const Strings *all, int64_t n, const uint8_t *usable, int32_t *out
     ) except -1 nogil
     cdef int _fetch_strings(self, int64_t n, const int64_t *key) noexcept nogil
-    cdef int32_t _add_bytes(self, int64_t key, const uint8_t *data, int64_t n) except -1 nogil
-    cdef Entry *_find_bytes(self, int64_t key, const uint8_t *data, int64_t n) noexcept nogil
-    cdef int _keep_text(self, int32_t code, const uint8_t *data, int64_t n) except -1 nogil
+    cdef int32_t _add_bytes(
+        self, int64_t key, const Words *words, const uint8_t *data
+    ) except -1 nogil
+    cdef Entry *_find_bytes(
+        self, int64_t key, const Words *words, const uint8_t *data
+    ) noexcept nogil
+    cdef int _keep_text(self, int32_t code, const Words *words, const uint8_t *data) except -1 nogil
     cdef int _compact(self, const uint8_t[::1] live) except -1

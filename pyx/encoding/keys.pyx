@@ -293,18 +293,18 @@ cdef class BytesSpace(KeySpace):
     """Codes of byte strings; the table holds their hashes, the text lies in an arena."""
 
     def __cinit__(self):
-        self.start = self.stop = NULL
+        self.kept = NULL
         self.text = NULL
         self.text_used = self.text_room = 0
 
     def __dealloc__(self):
-        free(self.start)
-        free(self.stop)
+        free(self.kept)
         free(self.text)
 
     @property
     def nbytes(self):
-        return (self.wrap + 1) * <int64_t>sizeof(Entry) + 20 * self.codes_room + self.text_room
+        cdef int64_t of_codes = (sizeof(KeptString) + 4) * self.codes_room
+        return (self.wrap + 1) * <int64_t>sizeof(Entry) + of_codes + self.text_room
 
     def encode(self, column, usable=None):
         """int32 code of every value of a ``BytesColumn``; -1 where not usable."""
@@ -335,14 +335,15 @@ cdef class BytesSpace(KeySpace):
         cdef int64_t[::1] offset = offsets
         for i in range(n):
             if codes[i] >= 0:
-                size += self.stop[codes[i]] - self.start[codes[i]]
+                size += self.kept[codes[i]].words.length
             offset[i + 1] = size
         data = np.empty(size, np.uint8)
         cdef uint8_t[::1] out = data
         for i in range(n):
             if offset[i + 1] > offset[i]:
                 copy_bytes(
-                    &out[offset[i]], self.text + self.start[codes[i]], offset[i + 1] - offset[i]
+                    &out[offset[i]], self.text + self.kept[codes[i]].start,
+                    offset[i + 1] - offset[i],
                 )
         return offsets, data
 
@@ -358,80 +359,81 @@ cdef class BytesSpace(KeySpace):
         cdef int64_t i
         for i in range(codes.shape[0]):
             if codes[i] >= 0:
-                self.start[codes[i]], self.stop[codes[i]] = self.start[i], self.stop[i]
+                self.kept[codes[i]] = self.kept[i]
 
     cdef int add_strings(
         self, const Strings *all, int64_t n, const uint8_t *usable, int32_t *out
     ) except -1 nogil:
         """Codes of n strings, new ones included; -1 where not usable (NULL: all are).
 
-        Entries, where their texts lie, and the texts are three reads from anywhere: each is asked
+        Entries and the words of strings that have codes are two reads from anywhere: each is asked
         for in advance, for some strings together.
         """
+        cdef Words words[STRINGS_TOGETHER]
         cdef int64_t key[STRINGS_TOGETHER]
-        cdef int64_t at = 0, some, i, begin
+        cdef int64_t at = 0, some, i
         while at < n:
             some = min(n - at, <int64_t>STRINGS_TOGETHER)
-            if usable != NULL:
-                memset(key, 0, sizeof(key))
-            hash_strings(all, usable, at, some, self.table, self.wrap, key)
+            hash_strings(all, usable, at, some, self.table, self.wrap, words, key)
             self._fetch_strings(some, key)
             for i in range(some):
                 if usable != NULL and not usable[at + i]:
                     out[at + i] = -1
                     continue
-                begin = string_begin(all, at + i)
                 out[at + i] = self._add_bytes(
-                    key[i], all.data + begin, string_begin(all, at + i + 1) - begin
+                    key[i], words + i, all.data + string_begin(all, at + i)
                 )
             at += some
         return 0
 
     cdef int _fetch_strings(self, int64_t n, const int64_t *key) noexcept nogil:
         """Ask for what tells whether strings of these hashes are known."""
-        cdef int32_t code[STRINGS_TOGETHER]
+        cdef int32_t code
         cdef int64_t i
         for i in range(n):
-            code[i] = self.table[mix64(<uint64_t>key[i]) & self.wrap].code
-            if code[i] >= 0:
-                prefetch(self.start + code[i])
-                prefetch(self.stop + code[i])
-        for i in range(n):
-            if code[i] >= 0:
-                prefetch(self.text + self.start[code[i]])
+            code = self.table[mix64(<uint64_t>key[i]) & self.wrap].code
+            if code >= 0:
+                prefetch(self.kept + code)
         return 0
 
-    cdef int32_t _add_bytes(self, int64_t key, const uint8_t *data, int64_t n) except -1 nogil:
+    cdef int32_t _add_bytes(
+        self, int64_t key, const Words *words, const uint8_t *data
+    ) except -1 nogil:
         """The code of a string, by its hash."""
-        cdef Entry *entry = self._find_bytes(key, data, n)
+        cdef Entry *entry = self._find_bytes(key, words, data)
         cdef int32_t code
         if entry.code >= 0:
             return entry.code
         if 2 * (self.used + 1) > <int64_t>self.wrap:
             self._grow_table(4 * (self.used + 1))
-            entry = self._find_bytes(key, data, n)
+            entry = self._find_bytes(key, words, data)
         code = self._new_code()
-        self._keep_text(code, data, n)
+        self._keep_text(code, words, data)
         entry.key = key
         entry.code = code
         self.used += 1
         return code
 
-    cdef Entry *_find_bytes(self, int64_t key, const uint8_t *data, int64_t n) noexcept nogil:
+    cdef Entry *_find_bytes(
+        self, int64_t key, const Words *words, const uint8_t *data
+    ) noexcept nogil:
         cdef uint64_t at = mix64(<uint64_t>key) & self.wrap
         cdef int32_t code = self.table[at].code
+        cdef const KeptString *known
         while code >= 0:
-            if (
-                self.table[at].key == key and self.stop[code] - self.start[code] == n
-                and same_bytes(self.text + self.start[code], data, n)
+            known = self.kept + code
+            if self.table[at].key == key and words_equal(
+                &known.words, self.text + known.start, words, data
             ):
                 break
             at = (at + 1) & self.wrap
             code = self.table[at].code
         return self.table + at
 
-    cdef int _keep_text(self, int32_t code, const uint8_t *data, int64_t n) except -1 nogil:
-        cdef int64_t room
+    cdef int _keep_text(
+        self, int32_t code, const Words *words, const uint8_t *data
+    ) except -1 nogil:
+        cdef int64_t room, n = words.length
         cdef void *grown
         if self.text_used + n > self.text_room or self.text == NULL:
             room = max(2 * self.text_room, self.text_used + n + 64)
@@ -441,30 +443,25 @@ cdef class BytesSpace(KeySpace):
             self.text = <uint8_t *>grown
             self.text_room = room
         copy_bytes(self.text + self.text_used, data, n)
-        self.start[code] = self.text_used
+        self.kept[code] = KeptString(words[0], self.text_used)
         self.text_used += n
-        self.stop[code] = self.text_used
         return 0
 
     cdef int _grow_codes(self, int64_t n) except -1 nogil:
-        cdef void *grown = realloc(self.start, n * sizeof(int64_t))
+        cdef void *grown = realloc(self.kept, n * sizeof(KeptString))
         if grown == NULL:
             out_of_memory(b"keys", n)
-        self.start = <int64_t *>grown
-        grown = realloc(self.stop, n * sizeof(int64_t))
-        if grown == NULL:
-            out_of_memory(b"keys", n)
-        self.stop = <int64_t *>grown
+        self.kept = <KeptString *>grown
         return KeySpace._grow_codes(self, n)
 
     cdef int _compact(self, const uint8_t[::1] live) except -1:
         """Move the text of live codes together, in a new arena."""
         cdef int64_t code, size = 64
         cdef uint8_t *old = self.text
-        cdef int64_t begin, n
+        cdef int64_t n
         for code in range(min(self.n_codes, live.shape[0])):
             if live[code]:
-                size += self.stop[code] - self.start[code]
+                size += self.kept[code].words.length
         self.text = <uint8_t *>malloc(size)
         if self.text == NULL:
             self.text = old
@@ -473,12 +470,10 @@ cdef class BytesSpace(KeySpace):
         self.text_used = 0
         for code in range(min(self.n_codes, live.shape[0])):
             if live[code]:
-                begin = self.start[code]
-                n = self.stop[code] - begin
-                copy_bytes(self.text + self.text_used, old + begin, n)
-                self.start[code] = self.text_used
+                n = self.kept[code].words.length
+                copy_bytes(self.text + self.text_used, old + self.kept[code].start, n)
+                self.kept[code].start = self.text_used
                 self.text_used += n
-                self.stop[code] = self.text_used
         free(old)
         return 0
 

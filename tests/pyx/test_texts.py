@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.kernels.spec import BytesColumn
+from windjoin.pyx.encoding.keys import BytesSpace
 from windjoin.pyx.encoding.texts import encode_texts
 
 
@@ -20,6 +23,22 @@ def check(*columns: list[bytes]) -> None:
     expected = [[first.setdefault(value, len(first)) for value in values] for values in columns]
     assert [code.tolist() for code in codes] == expected
     assert count == len(first)
+    check_live(*columns)
+
+
+def check_live(*columns: list[bytes]) -> None:
+    """The same of a space that keeps strings, and gives them back; every third row is no key."""
+    space, first = BytesSpace(), dict[bytes, int]()
+    for values in columns:
+        usable = np.arange(len(values)) % 3 != 2
+        kept = [value for value, use in zip(values, usable, strict=True) if use]
+        expected = [first.setdefault(value, len(first)) for value in kept]
+        codes = space.encode(column(values), usable)
+        assert codes[usable].tolist() == expected
+        assert (codes[~usable] == -1).all()
+        offsets, data = space.take(codes[usable])
+        assert [data[i:j].tobytes() for i, j in pairwise(offsets)] == kept
+    assert space.used == len(first)
 
 
 # few letters and all lengths up to five words: strings that differ in one place only
