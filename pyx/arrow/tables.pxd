@@ -6,6 +6,7 @@ cdef extern from "arrow_c.h" nogil:
         int64_t length
         int64_t null_count
         int64_t offset
+        int64_t n_buffers
         int64_t n_children
         const void **buffers
         ArrowArray **children
@@ -13,6 +14,7 @@ cdef extern from "arrow_c.h" nogil:
     ctypedef struct ArrowArrayStream:
         int (*get_next)(ArrowArrayStream *, ArrowArray *)
         const char *(*get_last_error)(ArrowArrayStream *)
+        void (*release)(ArrowArrayStream *)
 
 
 cdef enum Form:
@@ -39,11 +41,11 @@ cdef void widened_to(
     const void *out, const void *values, int64_t first, int64_t n, const Wanted *as_
 ) noexcept nogil
 cdef ArrowArrayStream *stream_of(capsule) except NULL
-
-
 cdef class Borrowed:
     cdef ArrowArray batch
     cdef bint next(self, ArrowArrayStream *stream) except -1
+    cdef int take(self, rows, bint table) except -1
+    cdef bint lies_here(self) noexcept
     cdef object over(self, const void *data, int64_t first, int64_t n, int kind, int size)
     cdef object numbers(
         self, const ArrowArray *values, int64_t first, int64_t n, const Wanted *as_

@@ -70,6 +70,35 @@ cdef class Borrowed:
             raise ValueError("no reason given" if said == NULL else said.decode())
         return self.batch.release != NULL
 
+    cdef int take(self, rows, bint table) except -1:
+        """Take a batch, or the rows of a table before a column of it begins a new chunk.
+
+        ``__arrow_c_stream__`` of a table looks up the device of every column first: ten times as
+        long as all of this.
+        """
+        cdef ArrowArrayStream stream
+        if not table:
+            if self.batch.release != NULL:
+                self.batch.release(&self.batch)
+            rows._export_to_c(<size_t>&self.batch)
+            return 0
+        rows.to_reader()._export_to_c(<size_t>&stream)
+        try:
+            self.next(&stream)
+        finally:
+            stream.release(&stream)
+        return 0
+
+    cdef bint lies_here(self) noexcept:
+        """Whether its columns lie in this processor's memory: others have no addresses."""
+        cdef const ArrowArray *column
+        cdef int64_t k
+        for k in range(self.batch.n_children):
+            column = self.batch.children[k]
+            if column.n_buffers > 1 and column.buffers[1] == NULL:
+                return False
+        return True
+
     cdef object over(self, const void *data, int64_t first, int64_t n, int kind, int size):
         """Values [first, first + n) as an array that cannot be written."""
         cdef cnp.npy_intp length = n

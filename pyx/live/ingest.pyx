@@ -16,7 +16,7 @@ from windjoin.pyx.base.index cimport SLACK, out_of_memory
 from windjoin.pyx.encoding.keys cimport BytesSpace, Strings
 from windjoin.pyx.live.store cimport Extent
 from windjoin.pyx.arrow.tables cimport (
-    AS_THEY_LIE, DECIMALS, INTEGERS, LISTS, TEXTS, set_wanted, stream_of, widened_to,
+    AS_THEY_LIE, DECIMALS, INTEGERS, LISTS, TEXTS, set_wanted, widened_to,
 )
 
 cdef extern from "arrow_c.h" nogil:
@@ -136,20 +136,16 @@ cdef class Ingest:
             return None
         if rows.num_columns > self.most_columns or not self.schema.equals(rows.schema):
             return None
-        if not table:
-            rows._export_to_c(<size_t>&one.batch)
-            return rows if one.batch.length > 0 else None
-        capsule = rows.__arrow_c_stream__()
-        if not one.next(stream_of(capsule)):
+        if rows.num_rows == 0:
             return None
+        one.take(rows, table)
         if one.batch.length != rows.num_rows:
             try:
                 rows = rows.combine_chunks()
             except (ValueError, NotImplementedError):  # such as dictionaries with null values
                 return None
-            capsule = rows.__arrow_c_stream__()
-            one.next(stream_of(capsule))
-        return rows if 0 < one.batch.length == rows.num_rows else None
+            one.take(rows, table)
+        return rows if one.batch.length == rows.num_rows and one.lies_here() else None
 
     cdef int _need(self, int64_t n, Seen *seen) except -1:
         """Room for the columns and flags of n rows."""
