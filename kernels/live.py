@@ -342,8 +342,10 @@ class LiveJoin(Intake):
         self.settle()  # before rings expire
         sooner = super()._maintain()
         self._measure_again()
-        for joiner in self.joiners if sooner else ():
-            joiner.patience = min(joiner.patience, sooner)
+        for joiner in self.joiners:
+            joiner.since_maintenance = 0  # it was done for the rows of all streams
+            if sooner:
+                joiner.patience = min(joiner.patience, sooner)
         return sooner
 
     def resize(self, stream: int, window: int) -> None:

@@ -106,7 +106,7 @@ def with_sampled(
                 hits = int(COMPARE[p.operator](values, p.threshold).sum())
                 shares[p.place] = max(hits, 0.5) / len(values)
                 if p.measure in SET_MEASURES:
-                    items[p.place] = _items(spec, p, pairs, (left, right))
+                    items[p.place] = _items(spec, p, values, pairs, (left, right))
     return replace(found, selectivity=found.selectivity | shares, items=items)
 
 
@@ -119,16 +119,23 @@ def _measured(
 
 
 def _items(
-    spec: JoinSpec, p: Similarity, pairs: tuple[I64, I64], sides: tuple[VarlenRows, VarlenRows]
+    spec: JoinSpec,
+    p: Similarity,
+    values: F64,
+    pairs: tuple[I64, I64],
+    sides: tuple[VarlenRows, VarlenRows],
 ) -> ItemCounts:
-    """How many items sets have; what is in common only if they have few."""
+    """How many items sets have; what is in common only if they have few.
+
+    values: the measure of ``p`` for each pair
+    """
     lengths = [one.length[rows] for one, rows in zip(sides, pairs, strict=True)]
     left, right = (float(length.mean()) for length in lengths)
     alone = all(bool((length <= 1).all()) for length in lengths)
     if max(left, right) > FEW_ITEMS:
         return ItemCounts(left, right, min(left, right), alone)
-    common = _measured(spec, p, "overlap", pairs, sides).sum()
-    return ItemCounts(left, right, max(float(common), 0.5) / len(pairs[0]), alone)
+    overlaps = values if p.measure == "overlap" else _measured(spec, p, "overlap", pairs, sides)
+    return ItemCounts(left, right, max(float(overlaps.sum()), 0.5) / len(pairs[0]), alone)
 
 
 def _pairs(left: VarlenRows, right: VarlenRows) -> tuple[I64, I64]:

@@ -26,6 +26,9 @@ cdef extern from "varlen.h" nogil:
 
 cnp.import_array()
 
+cdef enum:
+    WIDENED_TOGETHER = 256  # items of 32 bits
+
 
 def set_varlen_rows(const int64_t[::1] offsets, int32_t[::1] codes):
     """Make sets of ``codes`` in place; (starts as addresses, lengths) of the rows."""
@@ -44,7 +47,7 @@ def set_varlen_rows(const int64_t[::1] offsets, int32_t[::1] codes):
 
 def set_rows(KeySpace space not None, offsets, items):
     """Sets of int32 or int64 items as they lie: (starts as addresses, lengths, the codes)."""
-    cdef cnp.npy_intp n = cnp.PyArray_DIM(offsets, 0) - 1, i, k
+    cdef cnp.npy_intp n = cnp.PyArray_DIM(offsets, 0) - 1, i
     cdef const int64_t *begin = <const int64_t *>cnp.PyArray_DATA(offsets)
     cdef const int32_t *narrow_begin = <const int32_t *>begin
     cdef const int64_t *item = <const int64_t *>cnp.PyArray_DATA(items)
@@ -60,14 +63,31 @@ def set_rows(KeySpace space not None, offsets, items):
     cdef int64_t *start = <int64_t *>cnp.PyArray_DATA(starts)
     cdef int32_t *length = <int32_t *>cnp.PyArray_DATA(lengths)
     with nogil:
-        for k in range(size):
-            code[k] = space.add_integer(narrow_item[first + k] if narrow else item[first + k])
+        if narrow:
+            _add_narrow(space, size, narrow_item + first, code)
+        else:
+            space.add_integers(size, item + first, code)
         for i in range(n):
             at = (narrow_begin[i] if near else begin[i]) - first
             last = (narrow_begin[i + 1] if near else begin[i + 1]) - first
             start[i] = <int64_t>(code + at)
             length[i] = <int32_t>as_set(code + at, last - at)
     return starts, lengths, codes
+
+
+cdef int _add_narrow(
+    KeySpace space, int64_t n, const int32_t *items, int32_t *code
+) except -1 nogil:
+    """Codes of n items of 32 bits."""
+    cdef int64_t item[WIDENED_TOGETHER]
+    cdef int64_t at = 0, some, k
+    while at < n:
+        some = min(n - at, <int64_t>WIDENED_TOGETHER)
+        for k in range(some):
+            item[k] = items[at + k]
+        space.add_integers(some, item, code + at)
+        at += some
+    return 0
 
 
 def array_rows(offsets, values):

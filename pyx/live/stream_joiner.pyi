@@ -8,6 +8,7 @@ from windjoin.pyx.live.silence import Silence
 
 @disjoint_base
 class StreamJoiner:
+    since_maintenance: int
     patience: int
     give: Any  # makes of rows of results what is given out; None: they are
     @property

@@ -92,11 +92,12 @@ static inline int size_fits(const Measure *m, int64_t n, int64_t other) {
 #define MOST_ITEMS ((int64_t)INT32_MAX)
 
 /* The least and the greatest number of items of a set that can pass; the nearer to n, the better.
- */
-static inline void sizes_that_fit(const Measure *m, int64_t n, int64_t *least, int64_t *most) {
+ * One of n must have `needed` in common with it. */
+static inline void sizes_that_fit(const Measure *m, int64_t n, int64_t needed, int64_t *least,
+                                  int64_t *most) {
     int64_t low = 1, high = n;
-    *least = 0, *most = MOST_ITEMS;
-    if (m->measure > COSINE_SETS) return;
+    *least = m->measure == OVERLAP ? needed : 0, *most = MOST_ITEMS;
+    if (m->measure > COSINE_SETS || m->measure == OVERLAP) return;
     while (low < high) {
         int64_t middle = (low + high) >> 1;
         if (size_fits(m, n, middle)) high = middle;
@@ -141,7 +142,7 @@ static inline void put_in_order(SetProbes *q, const Measure *m, int64_t n) {
         if (i == 0 || a.items != items) {
             items = a.items;
             needed = items_needed(m, items);
-            sizes_that_fit(m, items, &least, &most);
+            sizes_that_fit(m, items, needed, &least, &most);
         }
         a.needed = needed, a.least = least, a.most = most;
         if (a.needed > a.items || a.first_block >= a.stop_block) continue;
