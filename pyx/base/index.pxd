@@ -74,7 +74,6 @@ cdef class Index:
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
     ) except -1 nogil
-    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil
     cdef void expire(self, int64_t horizon) noexcept
     cdef int catch_up(self, int64_t time) except -1 nogil
     cdef Index waiter(self)

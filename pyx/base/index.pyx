@@ -77,9 +77,6 @@ cdef class Index:
         with gil:
             raise NotImplementedError(f"{type(self).__name__} takes no rows")
 
-    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
-        pass
-
     cdef void expire(self, int64_t horizon) noexcept:
         pass
 

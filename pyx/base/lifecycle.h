@@ -1,8 +1,8 @@
 /* The life of an index: in which order it may be told what, checked in the debug build.
  *
- *            +-----------------------------------------------+
- *            v                                               |
- *   fetch -> insert -> probe ... probe -> expire -> probe ... (compact)
+ *    +---------------------------------------+
+ *    v                                       |
+ *   insert -> probe ... probe -> expire -> probe ... (compact)
  *
  * insert   rows of one call are in order of time; rows of later calls may be earlier
  * probe    before and after any other step, never during one

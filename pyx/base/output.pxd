@@ -42,7 +42,6 @@ cdef class Runner:
     cdef int run_some(self, int64_t n, const int64_t *row, Output out) except -1 nogil
     cdef bint runs_in_blocks(self) noexcept nogil
     cdef bint takes_codes(self) noexcept nogil
-    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil
     cdef int run_codes(
-        self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
+        self, int64_t n, const int64_t *row, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil

@@ -353,11 +353,8 @@ cdef class Runner:
         """Whether `run_codes` may be called: times and codes of one key say all about a row."""
         return False
 
-    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
-        """`run_codes` will be called with these."""
-
     cdef int run_codes(
-        self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
+        self, int64_t n, const int64_t *row, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil:
         """The same for rows with their times and codes at hand."""
-        return self.run(first, first + n, out)
+        return self.run_some(n, row, out)

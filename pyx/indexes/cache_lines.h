@@ -162,6 +162,17 @@ ALWAYS_INLINE void cache_lines_fetch(const CacheLines *all, int64_t n, const int
     }
 }
 
+/* The same for probes, some of them ahead of probe i if it is the first of so many. */
+#define CACHE_LINES_AHEAD 32
+
+ALWAYS_INLINE void cache_lines_fetch_ahead(const CacheLines *all, const Probe *probe, int64_t i) {
+    if (i % CACHE_LINES_AHEAD) return;
+    int64_t stop = i + 2 * CACHE_LINES_AHEAD;
+    if (stop > probe->n) stop = probe->n;
+    for (int64_t k = i ? i + CACHE_LINES_AHEAD : 0; k < stop; k++)
+        if (probe->code[k] < all->n_lines) __builtin_prefetch(all->lines + probe->code[k]);
+}
+
 /* Of rows to be put: the greatest code, least and greatest time, and the greatest row number so
  * far. */
 typedef struct {
@@ -223,6 +234,7 @@ static inline unsigned cache_lines_exactly(const CacheLines *all, int64_t code, 
         const CacheLine *lines = all->lines;                                                       \
         PAIRS_AT_HAND                                                                              \
         for (; i < probe->n; i++) {                                                                \
+            cache_lines_fetch_ahead(all, probe, i);                                                \
             int32_t code = probe->code[i];                                                         \
             if (code < 0 || code >= all->n_lines) continue;                                        \
             const CacheLine *line = lines + code;                                                  \
@@ -347,6 +359,7 @@ TARGET_AVX512 ALWAYS_INLINE int cache_lines_probe_one_line(const CacheLines *all
     __m512i newest = _mm512_set1_epi64(all->newest);
     __m256i newest_bits = _mm256_set1_epi32((int)(uint32_t)all->newest);
     for (; i < m && n < capacity; i++) {
+        cache_lines_fetch_ahead(all, probe, i);
         if ((uint64_t)(int64_t)codes[i] >= (uint64_t)n_lines) continue;
         const CacheLine *line = lines + codes[i];
         int64_t first = subtract_saturated(los[i] >> shift, base);

@@ -43,6 +43,7 @@ cdef extern from "memory.h" nogil:
 
 cdef enum:
     MOST_LISTS = 0x7ffffffe
+    FETCHED_TOGETHER = 64  # rows; their lines are asked for before the first is put
 
 
 cdef class CacheLineIndex(Index):
@@ -103,9 +104,6 @@ cdef class CacheLineIndex(Index):
             flags[code] = line.time[CACHE_LINE_ROWS - 1] != CACHE_LINE_VACANT
         return live
 
-    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
-        cache_lines_fetch(&self.all, n, code)
-
     cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,
@@ -113,7 +111,7 @@ cdef class CacheLineIndex(Index):
         """Add rows by code; those with a negative one are left out."""
         cdef CacheLinesSpan span = cache_lines_span(n, code, time, row, self.all.newest)
         cdef const int64_t *own = value[0] if self.valued else NULL
-        cdef int64_t i
+        cdef int64_t i, stop = 0
         self.all.newest = span.newest
         if span.most < self.horizon:
             return 0
@@ -129,10 +127,14 @@ cdef class CacheLineIndex(Index):
             self._refit()
         i = 0
         while i < n:
-            i = cache_lines_insert_fast(&self.all, i, n, code, time, row, own, self.horizon)
-            if i < n and code[i] >= 0:
-                self._put_one(code[i], time[i], row[i], own[i] if self.valued else 0)
-            i += 1
+            if i >= stop:
+                stop = min(i + FETCHED_TOGETHER, n)
+                cache_lines_fetch(&self.all, stop - i, code + i)
+            i = cache_lines_insert_fast(&self.all, i, stop, code, time, row, own, self.horizon)
+            if i < stop:
+                if code[i] >= 0:
+                    self._put_one(code[i], time[i], row[i], own[i] if self.valued else 0)
+                i += 1
         return 0
 
     cdef int _refit(self) except -1 nogil:

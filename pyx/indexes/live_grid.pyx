@@ -118,7 +118,6 @@ cdef class LiveBandGrid(Index):
             some = min(n - at, <int64_t>TOGETHER)
             grid_cells(&self.all.grid, value + at, some, cells)
             self.space.add_integers(some, cells, codes)
-            self.rows.fetch(some, codes)
             values = value + at
             self.rows.insert(some, codes, &values, time + at, row + at)
             at += some

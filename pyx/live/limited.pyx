@@ -3,7 +3,7 @@
 A selective probe asks for the basic windows that are worth most.  Those are a few ranges of time,
 so all that is needed are narrower bounds of time, which every index serves.
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 import numpy as np
@@ -95,9 +95,6 @@ cdef class Limited(Index):
     @property
     def learned_text(self):
         return self.index.learned_text
-
-    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
-        self.index.fetch(n, code)
 
     cdef int catch_up(self, int64_t time) except -1 nogil:
         return self.index.catch_up(time)

@@ -266,9 +266,6 @@ cdef class Shedder(Runner):
     cdef bint takes_codes(self) noexcept nogil:
         return self.inner.takes_codes()
 
-    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
-        self.inner.fetch(n, code)
-
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
         return self._carry(first, last - first, NULL, out)
 
@@ -276,11 +273,11 @@ cdef class Shedder(Runner):
         return self._carry(0, n, row, out)
 
     cdef int run_codes(
-        self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
+        self, int64_t n, const int64_t *row, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil:
         if not self.exact or self.chunk < n:
-            return self._carry(first, n, NULL, out)
-        return self._all(first, n, NULL, time, code, out)
+            return self._carry(0, n, row, out)
+        return self._all(0, n, row, time, code, out)
 
     # -- rows --------------------------------------------------------------------------------------
 
@@ -348,7 +345,7 @@ cdef class Shedder(Runner):
         if n == 0:
             return 0
         if code != NULL:
-            return self.inner.run_codes(first, n, time, code, out)
+            return self.inner.run_codes(n, row, time, code, out)
         if row != NULL:
             return self.inner.run_some(n, row, out)
         return self.inner.run(first, first + n, out)

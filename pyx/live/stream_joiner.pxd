@@ -17,7 +17,7 @@ cdef class StreamJoiner:
     cdef Runner pipeline
     cdef Output out
     cdef readonly int64_t results
-    cdef int64_t since_maintenance  # rows that came, and half of those that went
+    cdef public int64_t since_maintenance  # rows that came, and half of those that went
     cdef public int64_t patience  # after so many `maintain` is called
     cdef bint by_code  # time and one key are all of a row; then these are what it goes to
     cdef bint by_value  # time and one number are
@@ -51,6 +51,7 @@ cdef class StreamJoiner:
         self, Arrived *all, int k, int64_t n, const int64_t *at, int64_t *keys, int32_t *codes
     ) except -1
     cdef int _join(self, const Arrived *rows) except -1
+    cdef int _run(self, const Arrived *rows) except -1 nogil
     cdef int _carry(self, Arrived *rows, list varlen) except -1
     cdef int _carry_blocks(self, const Arrived *rows) except -1 nogil
     cdef int _carry_by_code(self, const Arrived *rows) except -1 nogil

@@ -21,6 +21,9 @@ from windjoin.pyx.encoding.varlen import array_rows, set_rows, vector_rows
 from windjoin.pyx.live.silence cimport Silence
 from windjoin.pyx.live.store cimport COLUMNS, KEYS, OPERANDS, VARLEN, Watermark, expire_others
 
+cdef extern from "sort.h" nogil:
+    void sort_pairs(int64_t *key, int64_t *order, int64_t n, int64_t *spare)
+
 cnp.import_array()
 
 cdef enum:
@@ -28,6 +31,7 @@ cdef enum:
     STRETCH = 1024  # rows of a push after which others forget what no later row can meet
     CARE_FIRST = 1024  # rows; then rings, keys and the plan are looked after,
     MAINTAIN_EVERY = 8192  # seldom in an old session, whose next rows tell little that is new
+    SORTED_AT_ONCE = 1 << 20  # rows; more are sorted so that interrupts are heard
     CARE_SHARE = 16  # in between after this part of the rows that came so far
 
 
@@ -44,6 +48,7 @@ cdef object _in_order(const Arrived *rows, const uint8_t *usable, bint ordered):
     cdef cnp.npy_intp n = rows.n
     pick = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
     cdef int64_t *at = <int64_t *>cnp.PyArray_DATA(pick)
+    cdef int64_t *time
     cdef int64_t i
     n = 0
     for i in range(rows.n):
@@ -52,9 +57,15 @@ cdef object _in_order(const Arrived *rows, const uint8_t *usable, bint ordered):
     pick = pick[:n]
     if ordered or n < 2:
         return pick
-    times = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
-    _copy_picked(n, at, rows.time, <int64_t *>cnp.PyArray_DATA(times))
-    return pick[time_order(times)]
+    if n > SORTED_AT_ONCE:
+        times = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
+        _copy_picked(n, at, rows.time, <int64_t *>cnp.PyArray_DATA(times))
+        return pick[time_order(times)]
+    room = PyBytes_FromStringAndSize(NULL, 3 * n * sizeof(int64_t))
+    time = <int64_t *>PyBytes_AS_STRING(room)
+    _copy_picked(n, at, rows.time, time)
+    sort_pairs(time, at, n, time + n)
+    return pick
 
 
 cdef class StreamJoiner:
@@ -356,9 +367,14 @@ cdef class StreamJoiner:
     cdef int _join(self, const Arrived *rows) except -1:
         """Every result whose last member is one of these stored rows."""
         if rows.n <= RELEASE_ABOVE:
-            return self.pipeline.run_some(rows.n, rows.row, self.out)
+            return self._run(rows)
         with nogil:
-            return self.pipeline.run_some(rows.n, rows.row, self.out)
+            return self._run(rows)
+
+    cdef int _run(self, const Arrived *rows) except -1 nogil:
+        if self.by_code:
+            return self.pipeline.run_codes(rows.n, rows.row, rows.time, rows.code[0], self.out)
+        return self.pipeline.run_some(rows.n, rows.row, self.out)
 
     # -- the steps ---------------------------------------------------------------------------------
 
@@ -391,14 +407,12 @@ cdef class StreamJoiner:
                 codes = <int32_t *>rows.code[0] + at
             else:
                 self.space.add_integers(n, rows.key[0] + at, codes)
-            self.pipeline.fetch(n, codes)
-            self.index.fetch(n, codes)
             self.times.write(first, n, <const char *>time)
             self.codes.write(first, n, <const char *>codes)
             for i in range(n):
                 numbers[i] = first + i
             self.own.extent.tail = first + n
-            self.pipeline.run_codes(first, n, time, codes, self.out)
+            self.pipeline.run_codes(n, numbers, time, codes, self.out)
             life_inserts(&self.index.life, n, time)
             self.index.insert(n, codes, NULL, time, numbers)
             at += n

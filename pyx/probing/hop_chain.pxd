@@ -67,7 +67,6 @@ cdef class HopChain(Runner):
     cdef bint codes_given
     cdef list _probers  # of the hops, or None
     cdef list _indexes  # of the hops
-    cdef Index _first_index
     cdef list _alive  # everything the C structs point at
     cdef list _bound  # streams of the start rows
     cdef int n_bound

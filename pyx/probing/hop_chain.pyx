@@ -156,7 +156,6 @@ cdef class HopChain(Runner):
             hop.probed_until = &waiter.probed_until
             hop.deferred_from = &waiter.deferred_from
         self._indexes.append(index)
-        self._first_index = self._indexes[0]
         self._alive.append((index, codes, spaces, ranges, operands, prober, time))
         hop.before = before
         hop.time = &time.column if time is not None else NULL

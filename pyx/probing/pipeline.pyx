@@ -34,8 +34,8 @@ cdef class Pipeline(HopChain):
         cdef int64_t *row = self.start.row[self.stream]
         cdef int64_t k, n
         if self.takes_codes() and self.time.column.mask == -1 and code.mask == -1:
-            return self.run_codes(
-                first, last - first, <const int64_t *>self.time.column.data + first,
+            return self._run_codes(
+                NULL, first, last - first, <const int64_t *>self.time.column.data + first,
                 <const int32_t *>code.data + first, out,
             )
         if <void *>self.out != <void *>out:
@@ -143,9 +143,6 @@ cdef class Pipeline(HopChain):
     cdef bint runs_in_blocks(self) noexcept nogil:
         return self._only_asks() and self.hops[0].locate == NULL
 
-    cdef void fetch(self, int64_t n, const int32_t *code) noexcept nogil:
-        self._first_index.fetch(n, code)
-
     cdef bint takes_codes(self) noexcept nogil:
         cdef PipelineHop *hop = self.hops
         return (
@@ -153,8 +150,15 @@ cdef class Pipeline(HopChain):
         )
 
     cdef int run_codes(
-        self, int64_t first, int64_t n, const int64_t *time, const int32_t *code, Output out
+        self, int64_t n, const int64_t *row, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil:
+        return self._run_codes(row, 0, n, time, code, out)
+
+    cdef int _run_codes(
+        self, const int64_t *numbers, int64_t first, int64_t n, const int64_t *time,
+        const int32_t *code, Output out,
+    ) except -1 nogil:
+        """The rows with these numbers; NULL: those from ``first`` on."""
         cdef PipelineHop *hop = self.hops
         cdef int64_t *row = self.start.row[self.stream]
         cdef int64_t at = 0, most = min(<int64_t>ROWS_AT_HAND, self.block), n_probes, i
@@ -173,7 +177,7 @@ cdef class Pipeline(HopChain):
             n_probes = min(most, n - at)
             times_windows(time + at, n_probes, hop.window, self.window, hop.lo, hop.hi)
             for i in range(n_probes):
-                row[i] = first + at + i
+                row[i] = first + at + i if numbers == NULL else numbers[at + i]
             if hop.locate != NULL:
                 hop.locate(hop.index, n_probes, TimeBounds(hop.lo, hop.hi))
             probe.n = n_probes

@@ -7,7 +7,7 @@ import pytest
 import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
-from windjoin.pyx.base.column import Ring, in_order
+from windjoin.pyx.base.column import Ring, in_order, time_order
 
 ENDS = st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1])
 TIMES = st.lists(ENDS | st.integers(-5, 5), max_size=40)
@@ -19,6 +19,28 @@ def test_in_order_is_what_sorting_says(times: list[int], longer: int) -> None:
     assert in_order(rows) == bool(np.array_equal(np.sort(rows), rows))
     ordered = np.sort(rows)
     assert in_order(ordered)
+
+
+STRAYS = st.lists(st.tuples(st.integers(0, 999), ENDS | st.integers(-5, 1005)), max_size=160)
+
+
+@given(STRAYS, st.integers(1, 1000), st.integers(1, 9))
+def test_order_of_times_that_are_in_order_but_for_a_few(
+    strays: list[tuple[int, int]], rows: int, ties: int
+) -> None:
+    times = np.arange(rows) // ties
+    for row, time in strays:
+        times[row % rows] = time
+    assert time_order(times).tolist() == np.argsort(times, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.124, 0.126, 0.5, 1.0])
+def test_order_of_many_times(share: float) -> None:
+    random = np.random.default_rng(5)
+    for rows in (31, 32, 33, 255, 256, 4000, 20_000):
+        late = random.random(rows) < share
+        times = np.arange(rows) - random.integers(0, 700, rows) * late
+        assert time_order(times).tolist() == np.argsort(times, kind="stable").tolist()
 
 
 @given(TIMES, st.integers(0, 31), ENDS | st.integers(-6, 6))
