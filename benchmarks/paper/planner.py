@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import windjoin as wj
 from claims import FAILS, HOLDS, OPEN, Verdict, less, said, verdict
-from run import draw, table
-from windjoin.diffusion.operators import (
+from operators import (
     completeness,
     cost,
     output_rate,
@@ -32,6 +31,7 @@ from windjoin.diffusion.operators import (
     source,
     window_join,
 )
+from run import draw, table
 from windjoin.diffusion.sites import Cut, Flowing, SiteState, assign
 
 SCALE = 20  # of the paper's times over the thread time that a busy loop takes

@@ -3,6 +3,7 @@
 Liu, Plale 2006, "Query Optimization for Distributed Data Streams", tables 1 and 2.  Rates are
 events per unit of time, costs units of time per event (for joins: per pair of events), windows
 units of time.  An operator that is offered more than it can do works on what it can: ``1 / cost``.
+What plans of this engine cost is not said by these formulas but by ``bindings/plan_model.py``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import permutations
 from typing import Literal
-
-from windjoin.diffusion.errors import RoutingError
 
 EQUALS = 1e-9  # rates and costs that differ by a smaller share are equal
 
@@ -86,7 +85,7 @@ def window_join(
 
 def _at_least_0(what: str, value: float) -> float:
     if not value >= 0:
-        raise RoutingError(f"{what} is {value}; it must be >= 0")
+        raise ValueError(f"{what} is {value}; it must be >= 0")
     return value
 
 
@@ -157,7 +156,7 @@ def ranked(plans: Iterable[Operator]) -> list[tuple[tuple[float, float, int], Op
     """Plans with what they are compared by, best first."""
     measured = [(output_rate(plan), cost(plan), number, plan) for number, plan in enumerate(plans)]
     if not measured:
-        raise RoutingError("there is no plan to choose from")
+        raise ValueError("there is no plan to choose from")
     most = max(rate for rate, *_ in measured)
     keyed = [
         ((-(rate if rate < most * (1 - EQUALS) else most), spent, number), plan)
