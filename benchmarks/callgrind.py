@@ -71,23 +71,33 @@ def band(rows: int) -> tuple[Callable[[], object], int]:
     return _pair(rows, "x", 500_000, "band")
 
 
-def pushes(rows: int, batch: int = 64, **options: Any) -> tuple[Callable[[], object], int]:
+def pushes(rows: int, batch: int = 64) -> tuple[Callable[[], object], int]:
     """W1 continuously, so many rows per push; a new session per call."""
     batches = list(islice(endless(batch, max(rows // 200, 1)), 2 * rows // batch))
     query = join("equality", 2, 500_000)
 
     def run() -> int:
-        with query.open(rows_only=True, **options) as session:
+        with query.open(rows_only=True) as session:
             return sum(len(session.push(name, columns)["a"]) for name, columns in batches)
 
     return run, batch * len(batches)
 
 
-def shedding(rows: int, batch: int = 64) -> tuple[Callable[[], object], int]:
-    """The same with ``shed=``, and nothing to shed."""
-    return pushes(rows, batch, shed=wj.Shedding(budget=50.0))
+def more_pushes(rows: int, batch: int, **options: Any) -> tuple[Callable[[], object], int]:
+    """The same, each call with the next rows of a session that was opened before."""
+    count = 2 * rows // batch
+    all_pushes = endless(batch, 250)
+    following = iter([list(islice(all_pushes, count)) for _ in range(max(CALLS))])
+    session = join("equality", 2, 500_000).open(rows_only=True, **options)
+
+    def run() -> int:
+        return sum(len(session.push(name, columns)["a"]) for name, columns in next(following))
+
+    return run, batch * count
 
 
+# one beat is all there is: under callgrind a second is short, and beats would come too often
+CALM = wj.Shedding(budget=50.0, adapt_every="1h")
 KERNELS = {
     "equality": Kernel(equality, 100_000),
     "band": Kernel(band, 40_000),
@@ -95,9 +105,9 @@ KERNELS = {
 }
 # beside these, to be compared with each other: what ``shed=`` costs while nothing is shed
 BESIDE = {
-    "pushes_shed": Kernel(shedding, 50_000),
-    "pushes_1024": Kernel(partial(pushes, batch=1024), 50_000),
-    "pushes_1024_shed": Kernel(partial(shedding, batch=1024), 50_000),
+    f"pushes_{batch}{name}": Kernel(partial(more_pushes, batch=batch, **options), 100_000)
+    for batch in (64, 1024)
+    for name, options in {"": {}, "_shed": {"shed": CALM}}.items()
 }
 EVERY = KERNELS | BESIDE
 

@@ -87,12 +87,18 @@ def step_us(windows: int = 200, streams: int = 3) -> float:
 
 
 def lagging(kind: str, seconds: int, rate: int, seed: int) -> dict[str, dict[str, Any]]:
-    """Streams of which b has what a had LAG_US before, with the columns of a workload."""
+    """Streams of which b has what a had LAG_US before, with the columns of a workload.
+
+    They go in a circle, so that they can be played over and over.
+    """
     random = np.random.default_rng(seed)
+    circle = seconds * 1_000_000
     made = {}
     for name, lag in (("a", 0), ("b", LAG_US)):
         t = np.sort(random.integers(0, seconds * 1_000_000, seconds * rate))
-        item = (t - lag) // (3_000_000 * MATCHES[kind] // rate) * 7 + random.integers(0, 3, len(t))
+        item = (t - lag) % circle // (3_000_000 * MATCHES[kind] // rate) * 7 + random.integers(
+            0, 3, len(t)
+        )
         made[name] = {"t": t, **COLUMNS[kind](item + 1_000_000, random)}
     return made
 
@@ -126,19 +132,27 @@ LAG_US, OVERLOAD_WINDOW_US, PUSH_US = 2_400_000, 4_000_000, 10_000
 MATCHES = {"W1 equality": 50, "W2 band": 50, "W3 sets": 5, "W4 vectors": 5}  # of items, about
 
 
+def overloaded(kind: str) -> wj.Query:
+    """The join of a workload."""
+    a, b = (wj.stream(n, time="t", window=OVERLOAD_WINDOW_US, unit="us") for n in "ab")
+    return wj.join(a, b, on=CONDITIONS[kind](a, b))
+
+
+def columns_between(columns: dict[str, Any], kind: str, begin: int, end: int) -> Any:
+    """The rows of a stream between two times, as they are pushed."""
+    first, past = np.searchsorted(columns["t"], [begin, end])
+    rows = {key: values[first:past] for key, values in columns.items()}
+    return pa.table(rows) if kind == "W3 sets" else rows
+
+
 def play(kind: str, made: dict[str, dict[str, Any]], **options: Any) -> dict[str, Any]:
     """Push everything; results, CPU seconds once windows are full, and what is said of shedding."""
-    a, b = (wj.stream(n, time="t", window=OVERLOAD_WINDOW_US, unit="us") for n in "ab")
-    query = wj.join(a, b, on=CONDITIONS[kind](a, b))
     end = max(int(columns["t"][-1]) for columns in made.values()) + 1
     results, spent = 0, 0.0
-    with query.open(rows_only=True, **options) as session:
+    with overloaded(kind).open(rows_only=True, **options) as session:
         for begin in range(0, end, PUSH_US):
             for name, columns in made.items():
-                first, past = np.searchsorted(columns["t"], [begin, begin + PUSH_US])
-                rows: Any = {key: values[first:past] for key, values in columns.items()}
-                if kind == "W3 sets":
-                    rows = pa.table(rows)
+                rows = columns_between(columns, kind, begin, begin + PUSH_US)
                 start = time.thread_time()
                 found = len(session.push(name, rows)["a"])
                 if begin >= OVERLOAD_WINDOW_US:

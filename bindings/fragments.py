@@ -37,6 +37,8 @@ class Site:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bandwidth", bandwidth_of(self.bandwidth))
+        if isinstance(self.load, bool) or not isinstance(self.load, (int, float)):
+            raise QueryError(f"Site(load={self.load!r}): give how busy it is, 0 to 1")
         if isinstance(self.streams, str):
             raise QueryError(f"Site(streams={self.streams!r}): give a list of names")
         object.__setattr__(self, "streams", tuple(self.streams))

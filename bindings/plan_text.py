@@ -24,7 +24,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
         "completeness": plan.completeness,
         "cost": plan.cost,
         "latency": plan.latency,
-        "batch": asdict(plan.batch),
+        "batch": asdict(plan.batch) | {"threads": plan.batch.threads},
         "alternatives": [asdict(one) for one in plan.alternatives],
         "fragments": [
             {
@@ -52,7 +52,7 @@ def as_text(plan: Plan) -> str:
     for name, hops in best.hops.items():
         lines.append(f"{name} {figure(plan.rates[name])} rows/s")
         lines += [f"  {hop_text(hop)}" for hop in hops]
-    lines += _beside(plan)
+    lines += [*_beside(plan), *_on_threads(plan)]
     for one in plan.fragments if len(plan.fragments) > 1 or plan.fragments[0].site else ():
         reads = ", ".join(f"{edge.name} ({size(edge.bytes)}/s)" for edge in one.reads)
         lines.append(
@@ -77,6 +77,19 @@ def _beside(plan: Plan) -> list[str]:
                 f" {figure(compared, 2)} times as much"
             )
     return lines
+
+
+def _on_threads(plan: Plan) -> list[str]:
+    """Whole tables on several threads, if there may be several."""
+    batch, others = plan.batch, plan.batch.alternatives
+    alone = next(one for one in others if one.threads == 1)
+    return [
+        f"whole tables, {' -> '.join(batch.order)}, on {one.threads} threads:"
+        f" {figure(alone.elapsed / one.elapsed)} times as fast as on one,"
+        f" {figure(one.cost / alone.cost)} times its CPU"
+        for one in others
+        if one is not alone and alone.elapsed
+    ]
 
 
 def _orders(one: Alternative) -> str:

@@ -7,7 +7,7 @@ rates of the streams, the shares that conditions let pass, and what this engine'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +202,7 @@ def plan(
     links: Mapping[tuple[str, str], float | str] | None = None,
     weights: tuple[float, float] = (0.5, 0.5),
     hosts: int = 1,
+    threads: int = 1,
 ) -> Plan:
     """Plan a continuous query before there is a machine for it.
 
@@ -210,7 +211,8 @@ def plan(
     learned; without, they are assumed.  ``cpu``: how much of a core there is.  ``batch_rows``: rows
     of a push.  ``sites``: where the query may run, by name (see `Site`); ``links``: lengths of
     direct links between sites, or their bandwidths as texts, all alike if left out; ``weights`` of
-    load and of bandwidth.
+    load and of bandwidth.  ``hosts``: how many there may be, each a thread of a session;
+    ``threads``: how many there may be for whole tables (see ``Plan.batch``).
 
     >>> import windjoin as wj
     >>> a, b, c = (wj.stream(name, time="t", window="10s") for name in "abc")
@@ -232,13 +234,16 @@ def plan(
     given = _rates(query, rates)
     _check_positive("cpu", cpu)
     _check_positive("batch_rows", batch_rows)
+    _check_sites(sites, links, weights)
     from windjoin.planning import planned
+    from windjoin.run import threads_for
     from windjoin.strategies import check_hosts
 
     count = check_hosts(hosts, "auto")
     return planned(
-        query, given, statistics, float(cpu), int(batch_rows), sites, links, weights, count
-    )
+        query, given, statistics, float(cpu), int(batch_rows), sites, links, weights, count,
+        threads_for(threads, 0),
+    )  # fmt: skip
 
 
 def _rates(query: Query, rates: Mapping[str, float]) -> dict[str, float]:
@@ -260,6 +265,19 @@ def _rates(query: Query, rates: Mapping[str, float]) -> dict[str, float]:
         ):
             raise QueryError(f"rates: {rate!r} of stream {name!r} is not a rate of 0 or more")
     return {name: float(rates[name]) for name in query.names}
+
+
+def _check_sites(sites: object, links: object, weights: Any) -> None:
+    if sites is None:
+        if links or weights != (0.5, 0.5):
+            given = "links=" if links else "weights="
+            raise QueryError(f"{given} says how sites are chosen; give the sites, too: sites=")
+    elif not isinstance(sites, Mapping):
+        raise QueryError(f'sites={sites!r}: give a windjoin.Site by name, {{"east": wj.Site()}}')
+    if not isinstance(weights, Sequence) or not all(
+        isinstance(one, (int, float)) and not isinstance(one, bool) for one in weights
+    ):
+        raise QueryError(f"weights={weights!r}: give two numbers, of load and of bandwidth")
 
 
 def _check_positive(name: str, value: object) -> None:

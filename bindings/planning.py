@@ -82,6 +82,7 @@ def planned(
     links: Mapping[tuple[str, str], float | str] | None,
     weights: tuple[float, float],
     hosts: int = 1,
+    threads: int = 1,
 ) -> Plan:
     """The plan of a query, as `windjoin.plan` is asked for it."""
     known = _assumed(query) if statistics is None else learned(query, statistics)
@@ -95,7 +96,7 @@ def planned(
     )
     return Plan(
         query, rates, alternatives, fragments, assumed, cpu, known.bound.schemas,
-        batch_plan(model), known.seen, known.passing,
+        batch_plan(model, threads), known.seen, known.passing,
     )  # fmt: skip
 
 

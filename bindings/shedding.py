@@ -68,10 +68,10 @@ class Shedding:
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.comparisons_per_s is None):
-            given = "neither" if self.budget is None else "both"
+            given = "neither is" if self.budget is None else "both are"
             raise QueryError(
                 "Shedding needs budget= (CPU seconds per second) or comparisons_per_s=,"
-                f" one of them; {given} is given"
+                f" one of them; {given} given"
             )
         for name in ("budget", "comparisons_per_s"):
             value = getattr(self, name)
@@ -134,6 +134,18 @@ class Shedding:
                 f'adapt_every={every!r}: give a duration above 0, such as "5s", or seconds'
             )
         return seconds
+
+    def seconds(self) -> float:
+        """What a clock of the caller's shows.
+
+        >>> Shedding(budget=0.5, clock=lambda: 5).seconds()
+        5
+        """
+        assert callable(self.clock), "another clock is read elsewhere"
+        shown = self.clock()
+        if not _is_number(shown):
+            raise QueryError(f"clock= gave {shown!r}: it has to give seconds, a number")
+        return shown
 
     def settings(self, bound: BoundQuery) -> Settings:
         """What the kernels are told, for a query that is bound to schemas."""

@@ -105,7 +105,7 @@ class SheddingSession(MeteredInput, Session):
         value = None if self._utility is None else self._value
 
         def new_beat() -> Beat:
-            return Beat(kind, shed.clock, tick_s, longest, settings.by_time)
+            return Beat(kind, shed.seconds, tick_s, longest, settings.by_time)
 
         hosts = asked_hosts(bound, self._options)
         if hosts is not None:

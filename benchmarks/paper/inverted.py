@@ -1,79 +1,85 @@
-"""Time-sorted against identifier-sorted inverted lists, under a load that has to be shed.
+"""Time-sorted against identifier-sorted inverted lists under a load that has to be shed.
 
-    python benchmarks/paper/inverted.py [--out benchmarks/paper/results]
+The right half of the published figure 9, which ``benchmarks/paper/shedding.py`` draws and judges.
 
-Two streams of sets join where two rows share enough items within a window.  Both kinds of index
-keep the window as a ring of basic windows, each with one list per item:
+Two streams of sets join where two rows share enough items within a long window.  Both kinds of
+index keep the window as a ring of basic windows, each with one list per item:
 
 * *time-sorted*: a new row is appended; a row that asks counts common items over slices of lists;
 * *identifier-sorted*: a new row is put where its identifier belongs; a row that asks merges lists,
   and looks at times afterwards.
 
-Both drop a basic window whole.  When rows come faster than they can be processed, each is compared
-with the newest part of the window only: a fraction that is multiplied, after every period, by
-what one could afford over what was spent, and by 1.2 at most.  Everything is compiled; time is that
-of the thread.  Before anything is timed, both must find the same results.
+Both drop a basic window whole.  A row asks the basic windows that are worth most, as far as a
+fraction of the window goes, the last one in part; some rows ask all, and tell what each is worth.
+After every period the fraction is multiplied by what one could afford over what was spent, and by
+1.2 at most.  Everything is compiled; time is that of the thread.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from shedding_streams import HALF, ITEMS, sets
 
 Ints = NDArray[np.int64]
 
-WINDOW_S, BASIC_S = 20.0, 2.0
-ITEMS, SIZE, COMMON = 400, 8, 3
-PERIOD_S, PERIODS, WARM = 2.0, 30, 15
-RATES = (250, 500, 1000, 1500, 2000, 3000)  # rows per second, of each stream
-SHARE = 0.02  # of a core, that the join has
-BOOST = 1.2
+WINDOW_S, RATE, COMMON = 200.0, 100, 3  # seconds, rows a second of each stream, items
+PERIOD_S, WARM, PERIODS = 5.0, 4, 10  # until the fraction is what it stays; then it is measured
+SHARE = 0.2  # of the time that time-sorted lists take to find all there is
+BOOST, SAMPLE = 1.2, 0.1
 KINDS = ("time-sorted", "identifier-sorted")
+NO_BASIC_WINDOWS = 400.0  # seconds, where figures have them
 
 
 @dataclass(frozen=True)
 class Rows:
-    """One stream: times ascending, identifiers in no order, SIZE items each."""
+    """One stream: times ascending, identifiers in no order, items of each row."""
 
     time: NDArray[np.float64]
     identifier: Ints
-    items: Ints  # (rows, SIZE)
+    items: Ints
+    begin: Ints  # where the items of a row begin
 
 
-def generate(seed: int, rate: float, seconds: float) -> Rows:
-    """Items are the more popular the lower their number."""
+def generate(seed: int, skew: float) -> list[Rows]:
+    """Both streams, until the last period is over."""
     random = np.random.default_rng(seed)
-    count = int(rate * seconds)
-    items = np.empty((count, SIZE), np.int64)
-    for row in range(count):
-        drawn = np.unique((ITEMS * random.random(3 * SIZE) ** 1.5).astype(np.int64))
-        items[row] = np.sort(random.permutation(drawn)[:SIZE])
-    return Rows(np.arange(count) / rate, random.permutation(count), items)
+    count = int(RATE * (WINDOW_S + PERIOD_S * (WARM + PERIODS)))
+    made = []
+    for shift in (0.0, WINDOW_S * 5 / 4):
+        times = np.arange(count) / RATE
+        found = sets(random, times * 1000, skew, 2 * WINDOW_S, shift)
+        bits = np.concatenate(
+            [found[half][:, None] >> np.arange(HALF) & 1 for half in ("low", "high")], axis=1
+        )
+        rows, items = np.nonzero(bits)
+        begin = np.searchsorted(rows, np.arange(count + 1))
+        made.append(Rows(times, random.permutation(count), items, begin))
+    return made
 
 
 class Index:
     """The ring of basic windows of one stream: for each, one list of rows per item."""
 
-    def __init__(self, rows: Rows) -> None:
-        basic = (rows.time // BASIC_S).astype(np.int64)
+    def __init__(self, rows: Rows, length: float) -> None:
+        basic = (rows.time // length).astype(np.int64)
         counts = np.zeros((int(basic[-1]) + 1, ITEMS), np.int64)
-        np.add.at(counts, (np.repeat(basic, SIZE), rows.items.ravel()), 1)
+        np.add.at(counts, (np.repeat(basic, np.diff(rows.begin)), rows.items), 1)
         offset = np.concatenate([[0], np.cumsum(counts.max(axis=0))])  # room enough, none moves
-        windows = int(np.ceil(WINDOW_S / BASIC_S)) + 1
+        windows = int(np.ceil(WINDOW_S / length)) + 1
+        self.windows = windows
         self.arrays = (
             rows.time,
             np.searchsorted(basic, np.arange(int(basic[-1]) + 2)),  # first row of basic windows
             rows.identifier,
             rows.items,
+            rows.begin,
             offset,
             np.zeros((windows, int(offset[-1]) + 1), np.int64),  # lists of rows
             np.zeros((windows, int(offset[-1]) + 1), np.int64),  # their identifiers
@@ -84,226 +90,192 @@ class Index:
 
 
 @njit(cache=True)
-def _insert(  # type: ignore[no-untyped-def]
-    row, basic, items, identifier, by_time, offset, lists, keys, length, number
-):
+def _insert(row, basic, by_time, of):  # type: ignore[no-untyped-def]
+    _, _, identifier, items, begin, offset, lists, keys, length, number, _ = of
     at = basic % number.shape[0]
     if number[at] != basic:  # the oldest basic window is dropped whole
         number[at] = basic
         length[at, :] = 0
-    for item in items[row]:
-        begin, n = offset[item], length[at, item]
-        place = begin + n
+    for item in items[begin[row] : begin[row + 1]]:
+        first, n = offset[item], length[at, item]
+        place = first + n
         if not by_time:
-            place = begin + np.searchsorted(keys[at, begin : begin + n], identifier)
-            for k in range(begin + n, place, -1):
+            place = first + np.searchsorted(keys[at, first : first + n], identifier[row])
+            for k in range(first + n, place, -1):
                 lists[at, k] = lists[at, k - 1]
                 keys[at, k] = keys[at, k - 1]
-            keys[at, place] = identifier
+            keys[at, place] = identifier[row]
         lists[at, place] = row
         length[at, item] = n + 1
 
 
 @njit(cache=True)
-def _count(at, items, first_row, low, offset, lists, length, seen, out):  # type: ignore[no-untyped-def]
+def _count(at, items, first_row, low, of):  # type: ignore[no-untyped-def]
     """Rows from ``low`` on that share COMMON items: a count per row of the basic window."""
+    _, _, _, _, _, offset, lists, _, length, _, seen = of
     found = 0
     top = 0
     for item in items:
-        begin, n = offset[item], length[at, item]
+        first, n = offset[item], length[at, item]
         left, right = 0, n
         while left < right:
             middle = (left + right) // 2
-            if lists[at, begin + middle] < low:
+            if lists[at, first + middle] < low:
                 left = middle + 1
             else:
                 right = middle
         for k in range(left, n):
-            row = lists[at, begin + k]
+            row = lists[at, first + k]
             seen[row - first_row] += 1
-            if seen[row - first_row] == COMMON:
-                out[found] = row
-                found += 1
-        if n and lists[at, begin + n - 1] - first_row + 1 > top:
-            top = lists[at, begin + n - 1] - first_row + 1
+            found += seen[row - first_row] == COMMON
+        if n:
+            top = max(top, lists[at, first + n - 1] - first_row + 1)
     seen[:top] = 0
     return found
 
 
 @njit(cache=True)
-def _merge(at, items, low, offset, lists, keys, length, out):  # type: ignore[no-untyped-def]
+def _merge(at, items, low, of):  # type: ignore[no-untyped-def]
     """The same by merging lists in order of identifiers; times are looked at afterwards."""
+    _, _, _, _, _, offset, lists, keys, length, _, _ = of
     nothing = np.iinfo(np.int64).max
-    place, stop, head = np.empty(SIZE, np.int64), np.empty(SIZE, np.int64), np.empty(SIZE, np.int64)
-    for k in range(SIZE):
+    many = len(items)
+    place, stop, head = np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many, np.int64)
+    for k in range(many):
         place[k] = offset[items[k]]
         stop[k] = place[k] + length[at, items[k]]
         head[k] = keys[at, place[k]] if place[k] < stop[k] else nothing
     found = 0
     while True:
         least = nothing
-        for k in range(SIZE):
+        for k in range(many):
             least = min(least, head[k])
         if least == nothing:
             return found
         common = row = 0
-        for k in range(SIZE):
+        for k in range(many):
             if head[k] == least:
                 row = lists[at, place[k]]
                 common += 1
                 place[k] += 1
                 head[k] = keys[at, place[k]] if place[k] < stop[k] else nothing
-        if common >= COMMON and row >= low:
-            out[found] = row
-            found += 1
+        found += common >= COMMON and row >= low
 
 
 @njit(cache=True)
-def _probe(items, low, newest, by_time, of, out):  # type: ignore[no-untyped-def]
-    _, first, _, _, offset, lists, keys, length, number, seen = of
-    found, total, check = 0, 0, 0
-    for at in range(number.shape[0]):
-        basic = number[at]
-        if basic < 0 or first[basic + 1] <= low or basic > newest:
+def _ask(items, now, length, order, fraction, full, by_time, of, worth):  # type: ignore[no-untyped-def]
+    """Results among the worthiest basic windows, the last in part; ``full``: all, and learn."""
+    time, first, number = of[0], of[1], of[9]
+    total = 0
+    oldest = np.searchsorted(time, now - WINDOW_S)
+    newest = np.searchsorted(time, now + 1e-9)
+    current = np.int64(now // length)
+    left = newest - oldest if full else np.int64(fraction * (newest - oldest))
+    for k in range(len(order)):
+        basic = current - order[k]
+        at = basic % number.shape[0]
+        if basic < 0 or number[at] != basic:
             continue
-        if by_time:
-            found = _count(at, items, first[basic], low, offset, lists, length, seen, out)
-        else:
-            found = _merge(at, items, low, offset, lists, keys, length, out)
+        low, past = max(first[basic], oldest), min(first[basic + 1], newest)
+        if past <= low:
+            continue
+        if left <= 0:
+            break
+        low = max(low, past - left)
+        left -= past - low
+        found = _count(at, items, first[basic], low, of) if by_time else _merge(at, items, low, of)
         total += found
-        for k in range(found):
-            check += out[k] * 2654435761 % 1000003
-    return total, check
+        if full:
+            worth[order[k]] += found
+    return total
 
 
 @njit(cache=True)
-def _work(begin, end, fraction, by_time, sides, result):  # type: ignore[no-untyped-def]
+def _work(  # type: ignore[no-untyped-def]
+    begin, end, length, orders, fraction, drawn, by_time, sides, worth
+):
     """Rows [begin, end) of both streams, in turn: ask the other window, then enter one's own."""
-    out = np.empty(sides[0][9].shape[0] + sides[1][9].shape[0], np.int64)
+    total = 0
     for row in range(begin, end):
-        for own, other in (sides, sides[::-1]):
-            time, _, identifier, items, offset, lists, keys, length, number, _ = own
-            basic = np.int64(time[row] // BASIC_S)
-            low = np.searchsorted(other[0], time[row] - fraction * WINDOW_S)
-            found, check = _probe(items[row], low, basic, by_time, other, out)
-            result[0] += found
-            result[1] += check * (row + 1) % 1000003
-            _insert(
-                row, basic, items, identifier[row], by_time, offset, lists, keys, length, number
-            )
+        for k in range(2):
+            own, other = sides[k], sides[1 - k]
+            time, items, start = own[0], own[3], own[4]
+            of_row = items[start[row] : start[row + 1]]
+            full = drawn[k, row] < fraction * SAMPLE
+            if fraction > 0:
+                total += _ask(
+                    of_row, time[row], length, orders[k], fraction, full, by_time, other, worth[k]
+                )
+            _insert(row, np.int64(time[row] // length), by_time, own)
+    return total
 
 
 class Run:
-    """Both windows, and how much of them rows are compared with."""
+    """Both windows, what their basic windows are worth, and the fraction that is asked."""
 
-    def __init__(self, sides: Sequence[Rows], kind: str) -> None:
-        self.by_time = kind == KINDS[0]
-        self.indexes = [Index(rows) for rows in sides]
-        self.arrays = tuple(index.arrays for index in self.indexes)
-        self.result = np.zeros(2, np.int64)  # how many, checksum
+    def __init__(self, sides: Sequence[Rows], kind: str, length: float, seed: int) -> None:
+        self.by_time, self.length, self.learns = kind == KINDS[0], length, length < WINDOW_S
+        indexes = [Index(rows, length) for rows in sides]
+        self.arrays = tuple(index.arrays for index in indexes)
+        self.orders = np.tile(np.arange(indexes[0].windows), (2, 1))  # the newest first
+        self.worth = np.zeros(self.orders.shape)
+        self.drawn = np.random.default_rng(seed).random((2, len(sides[0].time)))
+        self.work(0, int(RATE * WINDOW_S), 0.0)  # nobody asks until windows are full
 
-    def work(self, begin: int, end: int, fraction: float) -> float:
-        """Seconds that rows [begin, end) of both streams take."""
+    def work(self, begin: int, end: int, fraction: float) -> tuple[float, int]:
+        """Seconds that rows [begin, end) of both streams take, and results."""
         start = time.thread_time()
-        _work(begin, end, fraction, self.by_time, self.arrays, self.result)
-        return time.thread_time() - start
+        found = _work(
+            begin, end, self.length, self.orders, fraction, self.drawn, self.by_time, self.arrays,
+            self.worth,
+        )  # fmt: skip
+        return time.thread_time() - start, int(found)
+
+    def adapt(self) -> None:
+        """Basic windows by what those who asked all found there; half of it is kept."""
+        if self.learns:
+            self.orders = np.argsort(-self.worth, axis=1, kind="stable")
+        self.worth /= 2
+
+    def shed(self, budget: float) -> tuple[float, float]:
+        """Results a second when there is ``budget`` for a period, and the fraction in the end."""
+        each, first = int(RATE * PERIOD_S), int(RATE * WINDOW_S)
+        fraction, results = 1.0, 0
+        for period in range(WARM + PERIODS):
+            taken, found = self.work(first + period * each, first + (period + 1) * each, fraction)
+            results += found if period >= WARM else 0
+            fraction = min(1.0, fraction * min(budget / taken, BOOST))
+            self.adapt()
+        return results / (PERIODS * PERIOD_S), fraction
 
 
-def under_load(rate: int, kind: str) -> dict[str, float]:
-    """Results per second, and the fraction of the window, when a SHARE of the core is there."""
-    sides = [generate(seed, rate, PERIOD_S * PERIODS) for seed in (1, 2)]
-    run = Run(sides, kind)
-    fraction, fractions, results, spent = 1.0, [], 0, 0.0
-    each = int(rate * PERIOD_S)
-    for period in range(PERIODS):
-        before = run.result[0]
-        taken = run.work(period * each, (period + 1) * each, fraction)
-        if period >= WARM:
-            fractions.append(fraction)
-            results += int(run.result[0] - before)
-            spent += taken
-        afford = SHARE * PERIOD_S / taken
-        fraction = fraction * afford if afford < 1 else min(1.0, BOOST * fraction)
-    seconds = PERIOD_S * (PERIODS - WARM)
-    return {
-        "rate": rate, "results": results / seconds, "fraction": float(np.mean(fractions)),
-        "core": spent / seconds,
-    }  # fmt: skip
+def seconds_for_all(sides: Sequence[Rows], seed: int) -> float:
+    """What a period takes time-sorted lists when nothing is shed.
+
+    `SystemExit` if the other index finds something else.
+    """
+    first, each = int(RATE * WINDOW_S), int(RATE * PERIOD_S)
+    runs = [Run(sides, kind, 20.0, seed) for kind in KINDS]
+    (taken, found), (_, other) = (run.work(first, first + each, 1.0) for run in runs)
+    if found != other:
+        raise SystemExit(f"the indexes find {found} and {other} results")
+    return min(taken, runs[0].work(first + each, first + 2 * each, 1.0)[0])
 
 
-def unshed(rate: int) -> dict[str, float]:
-    """Microseconds per row when nothing is shed; `SystemExit` if the results differ."""
-    sides = [generate(seed, rate, PERIOD_S * PERIODS) for seed in (1, 2)]
-    taken, found = {}, set()
-    for kind in KINDS:
-        run = Run(sides, kind)
-        rows = len(sides[0].time)
-        run.work(0, rows // 2, 1.0)
-        taken[kind] = run.work(rows // 2, rows, 1.0) / rows * 1e6
-        found.add(tuple(run.result.tolist()))
-    if len(found) > 1:
-        raise SystemExit(f"{rate} rows/s: the indexes find {found}")
-    return taken
+LENGTHS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, WINDOW_S)  # of basic windows; the last: none
 
 
-def markdown(costs: dict[int, dict[str, float]], series: dict[str, list[dict[str, float]]]) -> str:
-    """Write both tables."""
-    lines = [
-        "| rows/s of each stream | " + " | ".join(f"{k}, us a row" for k in KINDS) + " | ratio |"
-    ]
-    lines.append("| ---: | ---: | ---: | ---: |")
-    for rate, taken in costs.items():
-        fast, slow = (taken[kind] for kind in KINDS)
-        lines.append(f"| {rate} | {fast:.1f} | {slow:.1f} | {slow / fast:.1f} |")
-    lines += ["", f"With {SHARE:.0%} of a core:", ""]
-    lines.append(
-        "| rows/s | " + " | ".join(f"{k}: results/s | of the window" for k in KINDS) + " |"
-    )
-    lines.append("| ---: | ---: | ---: | ---: | ---: |")
-    for first, second in zip(*series.values(), strict=True):
-        parts = (f"{x['results']:,.0f} | {x['fraction']:.0%}" for x in (first, second))
-        lines.append(f"| {first['rate']:.0f} | {' | '.join(parts)} |")
-    return "\n".join([*lines, ""])
-
-
-def draw(series: dict[str, list[dict[str, float]]], path: Path) -> None:
-    """Results per second over the load."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    plot, axes = pyplot.subplots(figsize=(6, 3.6))
-    for kind, points in series.items():
-        axes.plot(
-            [x["rate"] for x in points], [x["results"] for x in points], marker=".", label=kind
-        )
-    axes.set_xlabel("rows per second of each stream")
-    axes.set_ylabel("results per second")
-    axes.legend(fontsize="small")
-    plot.tight_layout()
-    plot.savefig(path, dpi=90)
-    pyplot.close(plot)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare, measure, draw."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
-    unshed(50)  # compiles
-    costs = {rate: unshed(rate) for rate in RATES[:3]}
-    series: dict[str, list[dict[str, Any]]] = {
-        kind: [under_load(rate, kind) for rate in RATES] for kind in KINDS
-    }
-    text = markdown(costs, series)
-    (options.out / "inverted.md").write_text(text, "utf-8")
-    (options.out / "inverted.json").write_text(json.dumps({"costs": costs, "load": series}) + "\n")
-    draw(series, options.out / "inverted.png")
-    print(text)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def indexed_window_sizes(seed: int) -> dict[str, Any]:
+    """Figure 9, with an index: results by the length of basic windows."""
+    series: dict[str, list[list[float]]] = {}
+    for skew in (0.6, 0.8):
+        sides = generate(seed, skew)
+        seconds_for_all(sides, seed)  # compiles, and finds the caches cold
+        budget = SHARE * seconds_for_all(sides, seed)
+        for kind in KINDS:
+            for length in LENGTHS:
+                found, _ = Run(sides, kind, length, seed).shed(budget)
+                at = NO_BASIC_WINDOWS if length == WINDOW_S else length
+                series.setdefault(f"{kind}, kappa {skew}", []).append([at, found])
+    labels = {"x": f"basic window, s ({NO_BASIC_WINDOWS:g}: none)", "y": "results/s"}
+    return {"shedding-9-indexed": {**labels, "series": series}}

@@ -14,6 +14,7 @@ ITEMS = 100
 VALUES = 5000  # of the equality join
 HALF = 50  # items in one integer: a set is two of them
 SIZE, SPREAD = 5.0, 1.0  # of sets
+WINDOW = 20  # seconds
 CAPACITY = 2_000_000.0  # comparisons a second of the published machine: r is 0.2 at 500 rows/s
 EACH = 250  # milliseconds of a push
 BURST = ((60, 100), (15, 500), (30, 300), (15, 100))  # seconds, rows a second
@@ -23,7 +24,7 @@ class Setting(NamedTuple):
     """One experiment."""
 
     skew: float = 0.8  # kappa
-    window: int = 20  # seconds
+    window: int = WINDOW  # seconds
     shifted: bool = True
     threshold: int = 3
     phases: Sequence[tuple[int, int]] = BURST
@@ -74,6 +75,45 @@ def streams(seed: int, setting: Setting) -> dict[str, dict[str, I64]]:
         columns = single if setting.equality else sets
         made[name] = {"t": time, **columns(random, time, setting.skew, cycle, shift)}
     return made
+
+
+def match_shares(skew: float, threshold: int, rows: int = 1500) -> dict[float, float]:
+    """Share of pairs of sets that match, by seconds between the times of their popular items."""
+    random = np.random.default_rng(1)
+    cycle, found = 2.0 * WINDOW, {}
+    one = _as_bits(sets(random, np.zeros(rows), skew, cycle, 0.0))
+    for apart in np.arange(0, WINDOW + 0.5, 0.5):
+        other = _as_bits(sets(random, np.full(rows, apart * 1000), skew, cycle, 0.0))
+        found[float(apart)] = float((one @ other.T >= threshold).mean())
+    return found
+
+
+def _as_bits(made: Any) -> NDArray[np.float32]:
+    columns = [made[half][:, None] >> np.arange(HALF) & 1 for half in ("low", "high")]
+    return np.concatenate(columns, axis=1).astype(np.float32)
+
+
+def gains_there_are(skew: float, fraction: float, threshold: int = 3) -> tuple[float, float]:
+    """What the streams hold for who knows the worth of every basic window, by its part r of work.
+
+    The gain of time correlation adaptation over the newest part of both windows, and that of join
+    direction adaptation on top.
+    """
+    shares = match_shares(skew, threshold)
+    cycle, ages = 2.0 * WINDOW, np.arange(0.5, WINDOW)  # basic windows of a second
+    worth = []
+    for peak in (cycle * 3 / 8, cycle * 5 / 8):  # ages of the best partners in either window
+        apart = np.abs((ages - peak + WINDOW) % cycle - WINDOW)
+        worth.append(np.interp(apart, list(shares), list(shares.values())))
+
+    def best(values: NDArray[Any], many: float) -> float:
+        return float(np.interp(many, range(len(values) + 1), [0, *np.cumsum(values)]))
+
+    each = fraction * len(ages)
+    newest = sum(best(of, each) for of in worth)
+    timed = sum(best(np.sort(of)[::-1], each) for of in worth)
+    both = best(np.sort(np.concatenate(worth))[::-1], 2 * each)
+    return timed / newest - 1, both / timed - 1
 
 
 def alike3(low: int, high: int, other_low: int, other_high: int) -> bool:

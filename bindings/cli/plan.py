@@ -27,6 +27,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--cpu", type=float, default=1.0, help="how much of a core there is")
     parser.add_argument("--hosts", type=int, default=1, help="how many there may be")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="how many there may be for whole tables"
+    )
     parser.add_argument("--sites", type=Path, metavar="SITES.toml", help="where it may run")
     parser.add_argument("--json", action="store_true", help="as JSON, for programs")
     parser.add_argument("--draw", type=Path, metavar="FILE", help="a picture: SVG, PNG or PDF")
@@ -48,6 +51,7 @@ def run(given: argparse.Namespace) -> int:
         links=links,
         weights=weights,
         hosts=given.hosts,
+        threads=given.threads,
     )
     print(json.dumps(found.as_data(), indent=2) if given.json else found)
     if given.draw is not None:

@@ -344,9 +344,10 @@ class Controller:
         for watched in self.watched:
             watched.shedder.exact, watched.share = True, None
             watched.shedder.set_shares(self.sample, 1.0)
-            watched.shedder.chunk = self._chunk(watched, MOST_ROWS)
+            self._set_chunk(watched, MOST_ROWS)
             watched.shedder.looks_every = int(LOOKED_AT * LOOKS_SELDOM / max(self.sample, 1e-9))
             watched.shedder.unknown = ENOUGH_ROWS - watched.direction.rows
+            watched.shedder.calm = 0
 
     def _do_some(self, fraction: float) -> None:
         settings = self.settings
@@ -372,20 +373,20 @@ class Controller:
             watched.direction.hops, share.windows, share.worth, shedder.hops, strict=True
         ):
             limited.choose(ranges(hop.windows, windows, worth))
-        shedder.exact, shedder.probes = False, share.asks > 0
+        shedder.exact, shedder.probes, shedder.calm = False, share.asks > 0, 0
         shedder.set_shares(self.sample, share.asks)
         watched.share = share
-        shedder.chunk = self._chunk(watched, MOST_CHUNK)
+        self._set_chunk(watched, MOST_CHUNK)
 
-    def _chunk(self, watched: _Watched, most: int) -> int:
+    def _set_chunk(self, watched: _Watched, most: int) -> None:
         """Rows between two looks: not so many that they take more than a part of a slot."""
         each = watched.row_ns
         if not self.settings.by_time and watched.full:
             each = watched.full_compared / watched.full
-        if not each:
-            return UNKNOWN_CHUNK
         part = self.allowance.per_period / SLOTS / 4
-        return max(1, min(most, int(part / max(self.fraction * each, 1e-9))))
+        rows = int(part / max(self.fraction * each, 1e-9)) if each else UNKNOWN_CHUNK
+        watched.shedder.chunk = max(1, min(most, rows))
+        watched.shedder.chunk_ns = int(part) if self.settings.by_time and not each else 0
 
     # -- looking ---------------------------------------------------------------------------------
 

@@ -18,8 +18,8 @@ cdef class Beat:
     cdef int64_t batch_last
     cdef int64_t batch_before  # and the last of its turn before
     cdef double now
-    cdef unsigned int asked  # whether it is due
-    cdef public unsigned int look_of  # the clock is read at one of so many times
+    cdef int64_t unread  # times that it is asked whether it is due until the clock is read
+    cdef public int64_t look_of  # as many, then
     cdef public double next
     cdef public double spent
     cdef public double alarm
@@ -31,9 +31,12 @@ cdef class Beat:
     cdef public int64_t measured_of  # one of so many pushes is measured, drawn at random
     cdef public int64_t most_charged  # nanoseconds for others that were not, at most
     cdef public int64_t longest_push  # that was measured, since this was set to 0
+    cdef int64_t until_measured  # pushes
     cdef int64_t begun_of  # as many as the push that is on stands for
     cdef readonly uint64_t pushes
     cdef bint measures(self) noexcept
+    cdef bint _measures_this(self) noexcept
+    cdef bint rests(self) noexcept nogil
     cdef int64_t _charged(self, int64_t took) noexcept
     cpdef void end(self) noexcept
     cdef void first_turn(self, int number, int *targets, int n) noexcept nogil
@@ -56,10 +59,12 @@ cdef class Shedder(Runner):
     cdef uint64_t probe_below
     cdef public bint exact
     cdef public bint probes  # whether selective rows ask at all
-    cdef public int64_t chunk
+    cdef public int64_t chunk  # rows between two looks at the clock
+    cdef public int64_t chunk_ns  # that they may take, while nobody knows how many that are; or 0
     cdef public int64_t looks_every  # rows, where all is joined: then some are learned from
     cdef public double unknown  # rows that have still to be learned from
     cdef int64_t since_look
+    cdef public int64_t calm  # rows that may be joined before anything is looked at
     cdef readonly list found
     cdef double *result[16]
     cdef readonly object sums
@@ -73,6 +78,8 @@ cdef class Shedder(Runner):
     cdef readonly int64_t skipped
     cdef readonly int64_t probing  # nanoseconds, of rows in `timed`
     cdef readonly int64_t timed
+    cdef bint _passes(self, int64_t n) noexcept nogil
+    cdef int64_t _calm(self) noexcept nogil
     cdef int64_t given(self) noexcept nogil
     cdef bint _asks(self, int64_t row) noexcept nogil
     cdef void _tally(self, int64_t found, int64_t missed) noexcept nogil

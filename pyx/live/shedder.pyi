@@ -46,6 +46,8 @@ class Shedder(Runner):
     exact: bool
     probes: bool
     chunk: int
+    chunk_ns: int
+    calm: int
     looks_every: int
     unknown: float
     found: list[NDArray[np.float64]]

@@ -3,7 +3,7 @@
 Which rows are joined fully is drawn by a hash of their number, so it depends neither on how rows
 are pushed nor on what was drawn before.
 """
-from libc.stdint cimport INT64_MIN, UINT64_MAX, int32_t, int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, UINT64_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 import numpy as np
@@ -74,7 +74,7 @@ cdef class Beat:
         self.tick_s, self.longest, self.by_time = tick_s, longest, by_time
         for s in range(16):
             self.newest[s] = INT64_MIN
-        self.measured_of = self.look_of = 1
+        self.measured_of = self.look_of = self.until_measured = 1
         self.now = self.read()
         self.next = self.now
         self.alarm = float("inf")
@@ -101,10 +101,19 @@ cdef class Beat:
     cdef bint measures(self) noexcept:
         """Whether the push that begins now is measured."""
         self.pushes += 1
-        if not self.by_time or (
-            self.measured_of > 1 and _mixed(self.pushes) % <uint64_t>self.measured_of
-        ):
+        self.until_measured -= 1
+        if self.until_measured > 0:
             return False
+        return self._measures_this()
+
+    cdef bint _measures_this(self) noexcept:
+        """It does; how many pushes it is to the next, as many as one stands for on average."""
+        if not self.by_time:
+            self.until_measured = INT64_MAX
+            return False
+        self.until_measured = 1
+        if self.measured_of > 1:
+            self.until_measured += _mixed(self.pushes) % <uint64_t>(2 * self.measured_of - 1)
         self.begun_of, self.begun_at = self.measured_of, fine_nanoseconds()
         return True
 
@@ -168,13 +177,18 @@ cdef class Beat:
                 n += 1
         self.now = max(self.now, sum / n * self.tick_s)
 
+    cdef bint rests(self) noexcept nogil:
+        """Whether it needs to know of some blocks of rows only: time passes without them."""
+        return self.kind == WALL and self.by_time
+
     cdef bint due(self) except -1 nogil:
-        self.asked += 1
-        if self.kind == WALL and self.asked % self.look_of == 0:
+        if self.kind == WALL and self.unread <= 0:
             self.now = max(self.now, clock_nanoseconds() * 1e-9)
+            self.unread = self.look_of
         elif self.kind == CALLED:
             with gil:
                 self.read()
+        self.unread -= 1
         return self.now >= self.next or self.spent >= self.alarm
 
 
@@ -210,7 +224,7 @@ cdef class Shedder(Runner):
         self.exact = self.probes = True
         self.full_below = self.probe_below = UINT64_MAX
         self.chunk = MOST_AT_ONCE
-        self.looks_every = 0
+        self.looks_every = self.chunk_ns = 0
         self.full_room = <int64_t *>malloc(3 * MOST_AT_ONCE * sizeof(int64_t))
         if self.full_room == NULL:
             out_of_memory(b"rows", MOST_AT_ONCE)
@@ -267,19 +281,41 @@ cdef class Shedder(Runner):
         return self.inner.takes_codes()
 
     cdef int run(self, int64_t first, int64_t last, Output out) except -1 nogil:
+        if self._passes(last - first):
+            return self.inner.run(first, last, out)
         return self._carry(first, last - first, NULL, out)
 
     cdef int run_some(self, int64_t n, const int64_t *row, Output out) except -1 nogil:
+        if self._passes(n):
+            return self.inner.run_some(n, row, out)
         return self._carry(0, n, row, out)
 
     cdef int run_codes(
         self, int64_t n, const int64_t *row, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil:
+        if self._passes(n):
+            return self.inner.run_codes(first, n, time, code, out)
         if not self.exact or self.chunk < n:
             return self._carry(0, n, row, out)
         return self._all(0, n, row, time, code, out)
 
     # -- rows --------------------------------------------------------------------------------------
+
+    cdef inline bint _passes(self, int64_t n) noexcept nogil:
+        """Whether n rows are joined and nothing is looked at, as next to all are in calm times."""
+        if n > self.calm or self.beat.unread <= 0:
+            return False
+        self.calm -= n
+        self.since_look += n
+        self.rows += n
+        self.beat.unread -= 1
+        return True
+
+    cdef int64_t _calm(self) noexcept nogil:
+        """Rows until the next that are learned from; 0 if something has to be looked at before."""
+        if not self.exact or self.chunk < MOST_AT_ONCE or not self.beat.rests():
+            return 0
+        return self._patience() - self.since_look - 1
 
     cdef int _carry(self, int64_t first, int64_t n, const int64_t *row, Output out) except -1 nogil:
         cdef int64_t at = 0, few
@@ -359,6 +395,9 @@ cdef class Shedder(Runner):
             spent = fine_nanoseconds() - begun
             self.probing += spent
             self.timed += n
+            if self.chunk_ns:
+                self.chunk = min(self.chunk_ns * self.timed // (self.probing + 1), MOST_AT_ONCE)
+                self.chunk_ns = 0
         self.beat.spent += <double>(spent if self.beat.by_time else self.given() - given)
         if self.beat.kind == EVENT:
             self.beat.come(
@@ -368,6 +407,7 @@ cdef class Shedder(Runner):
         if self.beat.due():
             with gil:
                 self.beat.call()
+        self.calm = self._calm()
         return 0
 
     cdef int _choose(

@@ -13,6 +13,7 @@ import pytest
 import windjoin as wj
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from windjoin.arrow import Limits, place
 from windjoin.cli.queryfile import read_query_file
 from windjoin.dividing import run_fragments
 from windjoin.errors import QueryError
@@ -20,6 +21,7 @@ from windjoin.fragment_query import Leaf, Partial
 from windjoin.fragments import Edge, Fragment
 
 from tests import api
+from tests.arrow_exchange import carry_out, histogram
 from tests.command import windjoin
 from tests.compare import assert_same_results
 from tests.oracle import join
@@ -117,9 +119,9 @@ def test_windows_hold_across_fragments_to_the_last_tick(closed: Any) -> None:
     assert expected.num_rows > 100
 
 
-def division(**options: Any) -> Any:
+def division(closed: Any = "both", **options: Any) -> Any:
     a, b, c = STREAMS
-    query = wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]])
+    query = wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]], closed=closed)
     tables = {name: rows(seed) for seed, name in enumerate("abc")}
     sites = {
         "east": wj.Site(load=0.2, bandwidth=1000, streams=["a", "b"]),
@@ -130,8 +132,10 @@ def division(**options: Any) -> Any:
     return query, tables, wj.plan(query, **{**given, **options})
 
 
-def test_fragments_are_queries_and_files_of_their_own(tmp_path: Path) -> None:
-    query, tables, plan = division(
+def divided_ab(closed: Any = "both") -> Any:
+    """Streams a and b meet at one site, and what they find meets c at another."""
+    return division(
+        closed,
         sites={
             "east": wj.Site(load=0.5, bandwidth=1000, streams=["a", "b"]),
             "west": wj.Site(load=0.1, bandwidth=1000, streams=["c"]),
@@ -139,6 +143,10 @@ def test_fragments_are_queries_and_files_of_their_own(tmp_path: Path) -> None:
         weights=(0.15, 0.85),
         rates={"a": 5.0, "b": 5.0, "c": 40.0},
     )
+
+
+def test_fragments_are_queries_and_files_of_their_own(tmp_path: Path) -> None:
+    query, tables, plan = divided_ab()
     assert [one.site for one in plan.fragments] == ["east", "west"]
     first, second = plan.fragments
     assert first.query.names == ("a", "b")
@@ -156,6 +164,46 @@ def test_fragments_are_queries_and_files_of_their_own(tmp_path: Path) -> None:
         assert windjoin("run", file).returncode == 0
     found = pq.read_table(tmp_path / "results.parquet")
     assert Counter(map(str, found.to_pylist())) == expected
+
+
+def test_fragments_are_functions_of_arrow_batches() -> None:
+    query, tables, plan = divided_ab()
+    sent = {name: pa.table(table) for name, table in tables.items()}
+    for seed, one in enumerate(plan.fragments):
+        schemas = {name: sent[name].schema for name in one.query.names}
+        counts = histogram(one.query, schemas, sent)
+        placed, _ = place(
+            one.query, schemas, hosts=3, strategy="atr", histogram=counts, limits=Limits()
+        )
+        sent[one.name] = carry_out(placed, sent, np.random.default_rng(seed))
+    found = Counter(map(str, sent[plan.fragments[-1].name].to_pylist()))
+    expected = Counter(map(str, query.run(tables).to_pylist()))
+    assert found == expected
+    assert expected.total() > 100
+
+
+@pytest.mark.parametrize("closed", ["both", "right"])
+@given(seed=st.integers(0, 2**32))
+def test_fragments_are_sessions(closed: Any, seed: int) -> None:
+    """Partial results are out of order by as much as the longest of their windows."""
+    query, tables, plan = divided_ab(closed)
+    random = np.random.default_rng(seed)
+    first, last = plan.fragments
+    longest = max(stream.window for stream in first.query.streams)
+    found: list[Any] = []
+    schemas = {name: pa.table(tables[name]).schema for name in first.query.names}
+    with first.query.open(schemas=schemas) as one, last.query.open(lateness=longest) as other:
+        left = {name: pa.table(table) for name, table in tables.items()}
+        while any(map(len, left.values())):
+            name = random.choice([name for name, rows in left.items() if len(rows)])
+            most = int(random.integers(1, 20))
+            rows, left[name] = left[name].slice(0, most), left[name].slice(most)
+            if name in first.query.names:
+                name, rows = first.name, one.push(name, rows)
+            found += other.push(name, rows).to_pylist()
+        assert other.metrics["streams"][first.name]["late"] == 0
+    expected = Counter(map(str, query.run(tables).to_pylist()))
+    assert Counter(map(str, found)) == expected
 
 
 def test_times_of_any_type_cross_fragments() -> None:
@@ -237,6 +285,10 @@ def test_what_needs_to_be_in_one_place_is(
     ("options", "message"),
     [
         ({"sites": {"east": 5}}, "give a windjoin.Site"),
+        ({"sites": ["east"]}, "sites=\\['east'\\]: give a windjoin.Site by name"),
+        ({"sites": None, "links": {("e", "w"): 1}}, "links= says how sites are chosen; give the"),
+        ({"sites": None}, "weights= says how sites are chosen; give the sites, too"),
+        ({"weights": "ab"}, "weights='ab': give two numbers, of load and of bandwidth"),
         ({"sites": {}}, "there are no sites to choose from"),
         ({"sites": {"e": wj.Site(streams=["a", "x"])}}, "names 'x', which is no stream"),
         ({"sites": {"e": wj.Site(streams=["a", "b"])}}, "stream 'c' is at no site"),
@@ -262,5 +314,7 @@ def test_what_does_not_fit_is_named(options: dict[str, Any], message: str) -> No
 def test_sites_are_checked_as_they_are_made() -> None:
     with pytest.raises(QueryError, match=r"bandwidth='fast': give bytes per second"):
         wj.Site(bandwidth="fast")
+    with pytest.raises(QueryError, match=r"Site\(load='high'\): give how busy it is, 0 to 1"):
+        wj.Site(load="high")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match=r"Site\(streams='abc'\): give a list of names"):
         wj.Site(streams="abc")

@@ -121,6 +121,23 @@ def test_tables_are_planned_as_well() -> None:
     assert plan.as_data()["batch"]["cost"] == plan.batch.cost
 
 
+def test_tables_are_planned_for_threads() -> None:
+    query = wj.join(A, B, C, on=[A["k"] == B["k"], abs(B["x"] - C["x"]) <= 0.1])
+    plan = wj.plan(query, rates=RATES, threads=6)
+    batch = plan.batch
+    assert sorted(one.threads for one in batch.alternatives) == [1, 2, 4, 6]
+    elapsed = [one.elapsed for one in batch.alternatives]
+    assert elapsed == sorted(elapsed)
+    assert batch.threads == batch.alternatives[0].threads == plan.as_data()["batch"]["threads"]
+    for one in batch.alternatives:
+        assert batch.cost <= one.cost <= 1.2 * batch.cost
+        assert one.cost / one.threads <= one.elapsed <= batch.cost
+    assert "on 6 threads: " in str(plan)
+    assert "threads" not in str(wj.plan(query, rates=RATES))
+    with pytest.raises(QueryError, match="threads=0: give a number of threads, 1 or more"):
+        wj.plan(query, rates=RATES, threads=0)
+
+
 def test_in_overload_less_comes_and_all_of_the_machine_is_used() -> None:
     query = wj.join(A, B, C, on=[A["k"] == B["k"], B["k"] == C["k"]])
     plan = wj.plan(query, rates={"a": 1e5, "b": 1e5, "c": 1e5})

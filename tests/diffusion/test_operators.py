@@ -55,6 +55,42 @@ def test_plans_of_figure_3_differ_in_overload_alone() -> None:
     assert op.completeness(late) < op.completeness(early) < 1.0
 
 
+@pytest.mark.parametrize(
+    ("rates", "window", "selectivity", "first", "second", "joining", "projecting"),
+    [  # rates, seconds, shares, (share, microseconds) of S1 and S2, microseconds of J and P
+        ((40.0, 100.0), 2.0, 0.05, (0.05, 4.0), (0.5, 6.0), 4.0, 2.0),
+        ((40.0, 100.0), 2.0, 0.05, (0.1, 4.0), (0.3, 2.0), 4.0, 5.0),
+        ((40.0, 200.0), 1.0, 0.05, (0.1, 4.0), (0.25, 3.0), 4.0, 2.0),
+        ((80.0, 200.0), 1.0, 0.05, (0.05, 2.0), (0.5, 3.0), 2.0, 1.0),
+    ],
+)
+def test_the_costs_of_figure_1_come_out(
+    rates: tuple[float, float], window: float, selectivity: float, first: tuple[float, float],
+    second: tuple[float, float], joining: float, projecting: float,
+) -> None:  # fmt: skip
+    """Plan A selects before it joins, plan B after it: 2400 and 67480, at one output rate.
+
+    The parameters are lost with the drawing, and the two costs do not tell them: several round ones
+    give both.
+    """
+    (share1, cost1), (share2, cost2) = first, second
+    micro = 1e-6
+    steps = [
+        [op.UnaryOperator("S1", cost1 * micro, share1)],
+        [op.UnaryOperator("S2", cost2 * micro, share2)],
+    ]
+    streams = [("s1", rates[0]), ("s2", rates[1])]
+    plans = [
+        op.projection(plan, "P", projecting * micro)
+        for plan in op.rewrites(streams, steps, window, selectivity, joining * micro)
+    ]
+    costs = sorted(op.cost(plan) / micro for plan in plans)
+    assert costs[0] == pytest.approx(2400)
+    assert 67480 in [pytest.approx(cost) for cost in costs]
+    assert op.best(plans) is plans[0]
+    assert len({round(op.output_rate(plan), 6) for plan in plans}) == 1
+
+
 def test_equal_rates_may_cost_many_times_as_much() -> None:
     """Observation 1, in figures of its own: those of figure 1 are lost with its drawing."""
     steps = [[op.UnaryOperator("S", 1.0, 0.05)], []]

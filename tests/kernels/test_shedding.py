@@ -427,7 +427,7 @@ def test_one_stream_may_be_silent() -> None:
     ("options", "says"),
     [
         ({}, "needs budget= .* or comparisons_per_s=.*neither is given"),
-        ({"budget": 1, "comparisons_per_s": 1}, "one of them; both is given"),
+        ({"budget": 1, "comparisons_per_s": 1}, "one of them; both are given"),
         ({"budget": 0}, "budget=0: give a number above 0"),
         ({"budget": "1"}, "budget='1': give a number above 0"),
         ({"comparisons_per_s": -1}, "comparisons_per_s=-1: give a number above 0"),
@@ -492,6 +492,13 @@ assert set(loaded) <= {"windjoin.shedding"}, loaded
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_a_clock_has_to_give_seconds() -> None:
+    with scanned().open(shed=wj.Shedding(budget=1, clock=lambda: "noon")) as session:  # type: ignore[arg-type,return-value]
+        session.push("a", {"t": [1], "x": [1]})
+        with pytest.raises(wj.QueryError, match="clock= gave 'noon': it has to give seconds"):
+            session.push("b", {"t": [1], "x": [1]})
+
+
 def test_a_budget_above_one_is_more_than_one_core() -> None:
     assert wj.Shedding(budget=2.5).budget == 2.5
 
@@ -516,6 +523,10 @@ def test_a_query_file_plays_files_into_a_session_that_sheds(
     told = capsys.readouterr().out
     assert "shedding: selective, budget 9,000 comparisons a second" in told
     assert "of the work is done" in told
+    # all streams come in step, so what 72,000 comparisons a second need is no overload
+    file.write_text(text + "[shed]\ncomparisons_per_s = 90_000\n")
+    assert main(["run", str(file)]) == 0
+    assert "nothing is shed now: all work is done\n  recall 100.0%" in capsys.readouterr().out
     for wrong, says in (
         ("[shed]\nbudgets = 1\n", "[shed] has the unknown key 'budgets'; did you mean 'budget'?"),
         ("[shed]\nbudget = 0\n", "[shed]: budget=0: give a number above 0"),

@@ -33,3 +33,14 @@ def test_the_readme_joins_frames(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", ["docs/spark.md", "docs/spark_streaming.md"])
 def test_programs_of_a_page_run(spark: Any, page: str, tmp_path: Path) -> None:
     assert run_page(page, tmp_path, {"spark": spark}) == []
+
+
+def test_fragments_of_a_plan_stream(spark: Any, tmp_path: Path) -> None:
+    names: dict[str, Any] = {"spark": spark, "__name__": "a page"}
+    assert run_page("docs/planning.md", tmp_path, names, spark=True) == []
+    found = spark.read.parquet(str(tmp_path / "found")).toArrow()
+    expected = names["query"].run(names["tables"])
+    times = [name for name in expected.column_names if name.endswith("_ts")]  # in Spark's zone
+    assert found.column_names == expected.column_names
+    assert found.drop_columns(times).to_pylist() == expected.drop_columns(times).to_pylist()
+    assert found["news_price"].to_pylist() == [3.2]
