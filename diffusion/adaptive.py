@@ -35,6 +35,7 @@ class AdaptiveRouter(Router):
             raise RoutingError(f"segment_length is {length}; it must be at least 1")
         self.counters.switches += length != self.segment_length
         self.segment_length = length
+        self.book.spread(length)
 
     def _measured(
         self,
@@ -47,6 +48,8 @@ class AdaptiveRouter(Router):
             return
         self._follow(rates)
         if throughput is not None and not self.fixed_length:
+            if self._climber.ready is None:  # rows meet fewer others while windows fill
+                self._climber.wait_until(self.border + self.max_window)
             length = self._climber.observe(throughput, self.border)
             if length != self.segment_length:
                 self.change_length(length)

@@ -22,7 +22,7 @@ which takes effect where the plan ends, never concerns a row that was already ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from windjoin.diffusion.adaptive import AdaptiveRouter
@@ -95,6 +95,7 @@ class ATR(AdaptiveRouter):
         self._mark_free_from = {0: NEVER}  # bit -> when no row with it can be reached any more
         self._routed: dict[Segment, tuple[Placement, tuple[int, ...]]] = {}  # of this border
         self._order_of: dict[tuple[int, int], tuple[int, ...]] = {}  # by stream and master
+        self._slow: set[int] = set()  # hosts whose later tasks are for others to take
 
     # -- the choice of master and of segment length --------------------------------------------
 
@@ -145,10 +146,25 @@ class ATR(AdaptiveRouter):
     # -- routing -------------------------------------------------------------------------------
 
     def advance(self, border: int) -> tuple[Move, ...]:
-        """Nothing moves: tasks stay where they are until they end."""
-        moves = super().advance(border)
+        """Tasks stay where they are until they end, unless a host has become slow."""
+        super().advance(border)
         self._routed.clear()
-        return moves
+        slow, self._slow = self._slow.intersection(self.book.open_hosts), set()
+        if not slow or len(slow) == len(self.book.open_hosts):
+            return ()
+        return self._rehome(lambda task: task.host in slow and self._unbegun(task, border))
+
+    def _unbegun(self, task: Task, border: int) -> bool:
+        """No master's row of it has come: none stays where it was, to be met there once more."""
+        return task.mark == self.mark and task.low[self.master] >= border
+
+    def retreat(self, slow: Sequence[int]) -> None:
+        """Tasks of theirs that have not begun go to others at the next border, with their rows.
+
+        Without that a host that has become slow would get rows for as long as windows reach ahead.
+        """
+        if self.adapt:
+            self._slow.update(slow)
 
     def stop(self, border: int) -> int:
         """The end of the master's segment that contains ``border``."""
@@ -207,12 +223,16 @@ class ATR(AdaptiveRouter):
     def remove_host(self, number: int, *, lost: bool) -> tuple[Move, ...]:
         """Planned: the tasks it has are its last.  Lost: others take them over from the log."""
         super().remove_host(number, lost=lost)
-        if not lost:
-            return ()
+        return self._rehome(lambda task: task.host == number) if lost else ()
+
+    def _rehome(self, which: Callable[[Task], bool]) -> tuple[Move, ...]:
+        """Give tasks to the least loaded hosts, which get what they have missed from the log."""
         moves: list[Move] = []
         for position, task in enumerate(self.tasks):
-            if task.host == number:
-                rehomed = task._replace(host=self._assign(task.low, task.high))
+            if not which(task):
+                continue
+            rehomed = task._replace(host=self._assign(task.low, task.high))
+            if rehomed.host != task.host:
                 self._table.rehome(position, rehomed.host)
                 moves += self._refill(rehomed)
         self._routed.clear()
@@ -252,6 +272,7 @@ class ATR(AdaptiveRouter):
             "placed": list(self._placed),
             "marks": sorted([mark, free] for mark, free in self._mark_free_from.items()),
             "climber": self._climber.state(),
+            "slow": sorted(self._slow),
             "tasks": self._table.dump(),
         }
 
@@ -264,6 +285,7 @@ class ATR(AdaptiveRouter):
         self._cuts, self._placed = list(state["cuts"]), list(state["placed"])
         self._mark_free_from = dict(state["marks"])
         self._climber = HillClimber.from_state(state["climber"])
+        self._slow = set(state["slow"])
         self.tasks = [
             Task(host, mark, tuple(low), tuple(high)) for host, mark, low, high in state["tasks"]
         ]
@@ -327,7 +349,7 @@ class ATR(AdaptiveRouter):
             rows += expected
             n_bytes += expected * profile.row_bytes
         host = self.book.least_with(rows=rows + 1, bytes=n_bytes)
-        self.book.assign([host], rows=rows + 1, bytes=n_bytes, due=low[self.master])
+        self.book.assign([host], rows=rows + 1, bytes=n_bytes, due=max(high))
         return host
 
     def _refill(self, task: Task) -> list[Move]:

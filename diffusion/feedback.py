@@ -28,9 +28,10 @@ def feed_back(
     since: work that was due before this time is part of the readings
     """
     book = router.book
-    measured = meter.measure(book.hosts, readings, now=now, ticks=ticks)
+    measured = meter.measure(book.hosts, readings, now=now, ticks=ticks, span=book.span)
     for one in measured.values():
         book.calibrate(one.capacity, tried=one.tried)
     rates = rates or meter.rates(come, ticks, router.max_window)
     loads = {number: one.usage for number, one in measured.items()}
     router.report(loads, rates=rates, throughput=throughput, since=since, now=now)
+    router.retreat([number for number, one in measured.items() if one.slowed])

@@ -187,6 +187,12 @@ class LoadBook:
         if tried is not None or host.number not in self._tried:
             self._work.charge(host.number, *self._prices(tried or host))
 
+    def spread(self, span: int) -> None:
+        """Work in flight is spread over segments of another length from now on."""
+        self.span = span
+        for number, host in self._hosts.items():
+            self._work.charge(number, *self._prices(host))
+
     def settle(self, now: int) -> None:
         """Work due by ``now`` need not be kept apart any more: the next report covers all of it."""
         self._work.settle(now)

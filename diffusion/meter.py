@@ -33,6 +33,7 @@ class Reading:
     rows: int  # stored, and partial results taken
     sent: int  # bytes
     held: int  # bytes
+    waiting: float = 0.0  # seconds of work that has come and waits, if no router counts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Measured:
     usage: Usage
     capacity: Host
     tried: Host | None = None  # the capacity until it got work once: to see whether it recovered
+    slowed: bool = False  # it was found to be slow just now
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ class _Pace:
     slow: float = 1.0  # times the usual pace
     worked: bool = False
     trial: bool = False  # a look at it is due
+    slowed: bool = False  # found since the last report
 
 
 class Meter:
@@ -92,11 +95,18 @@ class Meter:
         self._trials.forget(host)
 
     def measure(
-        self, hosts: Sequence[Host], readings: Mapping[int, Reading], *, now: float, ticks: float
+        self,
+        hosts: Sequence[Host],
+        readings: Mapping[int, Reading],
+        *,
+        now: float,
+        ticks: float,
+        span: float = 1.0,
     ) -> dict[int, Measured]:
         """What hosts used in the ``ticks`` of the router's time since the last call.
 
         now: seconds, on any clock that goes on
+        span: ticks over which work on its way is spread
         """
         since = self._read_at
         self._read_at = now
@@ -108,7 +118,7 @@ class Meter:
         for number in present:
             self._take(self._paces[number], readings[number], passed)
         self._judge(present, now)
-        return self._measured(hosts, readings, passed / max(ticks, 1))
+        return self._measured(hosts, readings, passed / max(ticks, 1), span)
 
     def _take(self, pace: _Pace, reading: Reading, passed: float) -> None:
         busy = max(reading.busy - pace.last.busy, 0.0)  # read while it works: off by a blink
@@ -146,6 +156,7 @@ class Meter:
         if pace.slow >= SLOW:
             if not self._trials.resting(number):
                 self._trials.rest(number, now=now, cost=pace.spent)
+                pace.slowed = True
         else:
             self._trials.forget(number)
             pace.spent = 0.0
@@ -157,7 +168,7 @@ class Meter:
         return median_low(known) if known else None
 
     def _measured(
-        self, hosts: Sequence[Host], readings: Mapping[int, Reading], per_tick: float
+        self, hosts: Sequence[Host], readings: Mapping[int, Reading], per_tick: float, span: float
     ) -> dict[int, Measured]:
         usual = max(self._usual() or LEAST_SECONDS, LEAST_SECONDS)
         memory = self._memory or _memory_of_machine() / max(len(hosts), 1)
@@ -172,8 +183,10 @@ class Meter:
                 tried, pace.trial = replace(capacity, cpu=rows * pace.slow), False
             if host.number in readings:
                 held = float(readings[host.number].held)
-                usage = Usage(median_low(pace.uses) * rows, held, pace.sends * per_tick)
-                found[host.number] = Measured(usage, capacity, tried)
+                used = median_low(pace.uses) + readings[host.number].waiting / (span * per_tick)
+                usage = Usage(used * rows, held, pace.sends * per_tick)
+                found[host.number] = Measured(usage, capacity, tried, pace.slowed)
+                pace.slowed = False
         return found
 
 

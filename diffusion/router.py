@@ -234,6 +234,9 @@ class Router(ABC):
             self._set_rates(rates)
         self._measured(loads, rates, throughput)
 
+    def retreat(self, slow: Sequence[int]) -> None:  # noqa: B027
+        """Hosts were found to be slow: what they were to do later may be given to others."""
+
     def _measured(  # noqa: B027
         self,
         loads: Mapping[int, Usage],

@@ -16,8 +16,8 @@ from windjoin.diffusion.trials import Trials
 
 EVEN = 1.3  # times the least load: then nothing is changed
 BUSY = 0.25  # load below which nothing is worth a change
-FAR = 3.0  # times the mean load: then shares go by the loads at once, else by the root of them
-STEP_DOWN, STEP_UP = 0.1, 1.5
+FAR = 3.0  # times the others' load: then shares go by the square of that, else by the root
+STEP_DOWN, STEP_UP = 0.03, 1.5
 LEAST = 0.05  # of its even share; with less a host has nothing
 LOOK = 0.1  # what a host gets that is looked at again
 
@@ -85,6 +85,8 @@ class Shares:
             if step > 1 / FAR:
                 self._shares[host].since = now
                 step = ((others + load) / 2 / max(load, 1e-9)) ** 0.5
+            else:  # to be visited costs it as much with a smaller slice
+                step *= step
             self._shares[host].factor *= min(max(step, STEP_DOWN), STEP_UP)
         self._balance(list(active), loads, now)
         return True

@@ -1,8 +1,8 @@
 """Hosts that get no work as they were too slow: when is the next look at them?
 
 Nobody learns that a host has recovered unless it gets some work.  A look costs what the host needs
-for that work, so the first comes after twice as long as that, the next after four times, and so on:
-all looks together take a bounded share of the time, however slow the host is.
+for that work, so the first comes after four times as long as that, the next after eight times, and
+so on: all looks together take a bounded share of the time, however slow the host is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-FIRST, MOST = 2.0, 8.0  # times as long as the last look cost
+FIRST, MOST = 4.0, 16.0  # times as long as the last look cost
 
 
 @dataclass(slots=True)
@@ -25,10 +25,10 @@ class Trials:
 
     >>> trials = Trials()
     >>> trials.rest(3, now=10.0, cost=1.0)
-    >>> trials.due(11.0), trials.due(12.5)
+    >>> trials.due(13.0), trials.due(14.5)
     ([], [3])
-    >>> trials.rest(3, now=13.0, cost=1.0)  # still slow
-    >>> trials.due(16.0), trials.due(17.0)
+    >>> trials.rest(3, now=15.0, cost=1.0)  # still slow
+    >>> trials.due(22.0), trials.due(23.0)
     ([], [3])
     """
 

@@ -102,6 +102,13 @@ class LostTasksAreForgotten(ATR):
         return ()
 
 
+class BegunTasksAreGivenAway(ATR):
+    """A slow host's tasks go to others with rows of the master that the host holds as well."""
+
+    def _unbegun(self, task: Task, border: int) -> bool:
+        return True
+
+
 class PlansTooLate(ATR):
     """Hosts are not chosen ahead of the windows."""
 
@@ -320,6 +327,7 @@ MUTANTS: dict[str, list[type[Router]]] = {
         MarksReusedTooEarly,
         LostTasksStartEmpty,
         LostTasksAreForgotten,
+        BegunTasksAreGivenAway,
         PlansTooLate,
         TasksExpireWithTheirMaster,
         AtrLeavesTooEarly,

@@ -122,6 +122,8 @@ def report(rng: random.Random, router: Router) -> None:
     }
     rates = [rng.choice([0.0, 0.3, 4.0]) for _ in router.profiles] if rng.random() < 0.5 else None
     router.report(loads, rates=rates, throughput=rng.random() if rng.random() < 0.5 else None)
+    if rng.random() < 0.5:
+        router.retreat(rng.sample(hosts, 1))
 
 
 def adapt(rng: random.Random, cluster: ReferenceCluster) -> None:

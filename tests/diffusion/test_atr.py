@@ -111,6 +111,23 @@ def test_equal_throughput_settles_where_it_began() -> None:
     assert router.segment_length == 10
 
 
+def test_what_a_slow_host_was_to_do_later_goes_to_others() -> None:
+    router = atr()
+    border = run(router, 5)
+    slow = router.tasks[-1].host
+    before = router.tasks
+    router.retreat([slow])
+    moves = router.advance(border)
+    after = router.tasks
+    assert [task._replace(host=0) for task in after] == [task._replace(host=0) for task in before]
+    moved = [new for new, old in zip(after, before, strict=True) if new.host != old.host]
+    assert moved
+    assert all(task.low[router.master] >= border for task in moved)
+    assert {move.target for move in moves} == {task.host for task in moved}
+    assert all(move.source is None and move.stop <= border for move in moves)
+    assert router.advance(border) == ()  # once
+
+
 def test_a_switch_is_put_off_when_marks_run_out() -> None:
     router = atr()
     run(router, 2)

@@ -96,3 +96,12 @@ def test_a_restored_book_has_the_same_loads_to_the_bit() -> None:
     assert again.loads().tobytes() == book.loads().tobytes()
     assert again.state() == book.state()
     assert again.open_hosts == [0, 2]
+
+
+def test_work_in_flight_counts_by_the_length_that_segments_have_now() -> None:
+    book = LoadBook([Host(0, cpu=2.0), Host(1, cpu=2.0)], span=10, weights=Weights(1.0, 0.0, 0.0))
+    book.assign([0], rows=10, bytes=0, due=5)
+    assert book.loads().tolist() == [0.5, 0.0]
+    book.spread(40)
+    assert book.loads().tolist() == [0.125, 0.0]
+    assert LoadBook.from_state(book.state()).loads().tolist() == [0.125, 0.0]

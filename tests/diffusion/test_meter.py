@@ -129,3 +129,23 @@ def test_memory_and_network_are_shares_of_what_there_is() -> None:
     assert usage.memory / there.memory == 0.25
     assert usage.network / there.network == pytest.approx(0.25, rel=0.2)
     assert isinstance(usage, Usage)
+
+
+def test_a_host_is_told_to_be_slow_once_when_that_is_found() -> None:
+    meter, told = Meter(), []
+    for step in range(1, 8):
+        busy = [step * 0.5, *[step * 0.05] * 3]
+        found = report(meter, float(step), busy, [step * 10] * 4)
+        told += [(step, n) for n, one in found.items() if one.slowed]
+    assert [host for _, host in told] == [0]
+    assert told[0][0] <= 3
+
+
+def test_work_that_waits_is_part_of_a_load() -> None:
+    """By the ticks that work on its way is spread over: half a span of it is a load of a half."""
+    meter = Meter()
+    for now in (1.0, 2.0):  # ten ticks a second
+        readings = {n: Reading(0.0, 10, 0, 0, 0.5 * (n == 1)) for n in range(4)}
+        found = meter.measure(HOSTS, readings, now=now, ticks=10, span=10)
+    loads = {n: one.usage.cpu / one.capacity.cpu for n, one in found.items()}
+    assert loads == pytest.approx({0: 0.0, 1: 0.5, 2: 0.0, 3: 0.0})
