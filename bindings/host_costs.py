@@ -6,7 +6,6 @@ several hosts, and run on them.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,6 +15,7 @@ from windjoin.diffusion.arrivals import BURST_SLOT_S
 from windjoin.diffusion.cluster import REPORT_SECONDS
 from windjoin.diffusion.scenario import Change, Costs, HostSpec, Scenario, StreamSpec
 from windjoin.diffusion.simulator import REPORT_MS, simulate
+from windjoin.diffusion.worked import cores
 from windjoin.fitting import fitted
 from windjoin.host_trials import HostTrial
 from windjoin.query import Query
@@ -57,11 +57,6 @@ class Compared:
     def ratio_unhindered(self) -> float:
         """Simulated against measured by processor time."""
         return self.simulated / self.unhindered
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compared(trial: HostTrial, hosts: int) -> Compared:

@@ -22,6 +22,7 @@ class Caller:
         self._workers = workers
         self._todo: deque[tuple[Worker, Message, Ticket]] = deque()
         self._row_seconds = float("inf")  # as measured last
+        self.cpu = 0.0  # seconds of a processor that hosts took in the calling thread
 
     def begin(self) -> None:
         """From here on messages come here; nobody has any."""
@@ -38,7 +39,9 @@ class Caller:
         """Do all that waits, and what comes of it."""
         while self._todo:
             worker, message, ticket = self._todo.popleft()
+            before = worker.tally.cpu
             worker.do(message, ticket)
+            self.cpu += worker.tally.cpu - before
 
     def end(self) -> None:
         """From here on the hosts' own threads do what they get."""

@@ -40,6 +40,8 @@ from windjoin.diffusion.router import DEFAULT_MARKS, Hop, Move, Part, Router
 from windjoin.diffusion.router_clock import RouterClock
 from windjoin.diffusion.segments import Segment
 from windjoin.diffusion.spending import Spending
+from windjoin.diffusion.worked import EPOCHS as STRETCH
+from windjoin.diffusion.worked import Worked
 from windjoin.diffusion.worker import (
     ExpireMessage,
     Give,
@@ -126,7 +128,7 @@ class Cluster:
         self._routed = [0] * self.streams
         self._reported: tuple[int, list[int]] | None = None  # border, rows routed before it
         self._reported_at = 0.0  # seconds
-        self._come, self._worked, self._at_work_since = 0, 0.0, 0.0  # since the last throughput
+        self._worked, self._stretch = Worked(), 0  # rows routed before the stretch that is measured
         self.relocation: Relocation | None = None  # under way
         self.relocated = Relocated()
         # by this clock at this border, no epoch ends before that time of all streams
@@ -194,14 +196,14 @@ class Cluster:
         clock, now, until = self._no_epoch
         if watermark < until and clock is self.clock and now == clock.now and not self.relocation:
             return self._results()
-        self._at_work_since = perf_counter()
+        self._begin_stretch()
         try:
             if watermark != FOREVER and self.relocation is None:
                 self._caller.begin()
             self._run_epochs(watermark)
         finally:
             self._caller.leave()
-        self._worked += perf_counter() - self._at_work_since
+        self._end_stretch()
         if watermark == FOREVER:
             self._take_results(self.fusion.close())
         found = self._results()
@@ -247,6 +249,9 @@ class Cluster:
         return True
 
     def _epoch(self, border: int, stop: int) -> None:
+        if self.epochs % STRETCH == 0:
+            self._end_stretch()
+            self._begin_stretch()
         self._report(border)
         ticket = Ticket(self.clock.real(border), self.clock.real_stop(stop), border, self.epochs)
         ticket.left.add(1)
@@ -463,7 +468,7 @@ class Cluster:
         come = [new - old for new, old in zip(self._routed, routed, strict=True)]
         feed_back(
             self.router, self.meter, readings, come, ticks=border - since, now=now,
-            throughput=self._throughput(sum(come)),
+            throughput=self._worked.rate(),
             since=self._flying[0].border if self._flying else border,
         )  # fmt: skip
         if self.router.passes_on:
@@ -484,15 +489,16 @@ class Cluster:
         """What came before is not reported to the router that there is now."""
         self._reported = None
 
-    def _throughput(self, come: int) -> float | None:
-        """Rows per second of the time that was worked; None if that is too short to tell."""
-        self._come += come
-        worked = self._worked + (perf_counter() - self._at_work_since)
-        if worked < REPORT_SECONDS:
-            return None
-        done = self._come / worked
-        self._come, self._worked, self._at_work_since = 0, 0.0, perf_counter()
-        return done
+    def _begin_stretch(self) -> None:
+        self._worked.begin(self._processor_seconds(), aside=self._caller.cpu)
+        self._stretch = sum(self._routed)
+
+    def _end_stretch(self) -> None:
+        rows = sum(self._routed) - self._stretch
+        self._worked.end(self._processor_seconds(), aside=self._caller.cpu, rows=rows)
+
+    def _processor_seconds(self) -> dict[int, float]:
+        return {number: worker.tally.cpu for number, worker in self.workers.items()}
 
     def _reading(self, worker: Worker) -> Reading:
         tally, held = worker.tally, sum(map(len, worker.host_windows))

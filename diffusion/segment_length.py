@@ -2,8 +2,10 @@
 
 A length is judged by the throughput of segments that were planned after it was chosen: what was
 planned before says nothing of it.  From the best length so far a longer one is tried, then a
-shorter one, by ever smaller steps; where neither is better the search settles, and wakes when the
-throughput becomes another.
+shorter one, by ever smaller steps, the first of them a factor of 4: what is replicated, and what
+segments cost by themselves, falls with one over their length (equation 2), so that lengths that
+are far from the best cost much, and those near it hardly anything.  No length is tried twice.
+Where neither is better the search settles, and wakes when the throughput becomes another.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from typing import Any
 
 from windjoin.diffusion.errors import RoutingError
 
-FIRST_STEP, LAST_STEP = 2.0, 1.2  # times as long; the smallest step is the last one
+FIRST_STEP, LAST_STEP = 4.0, 1.3  # times as long; the smallest step is the last one
 BETTER = 1.03  # times the best throughput so far; what differs by less is equal
 OTHER = 1.5  # times the throughput it settled at: something has changed
-READINGS = 4  # at least, for a judgement
+READINGS = 2  # at least, for a judgement
 WAKES = 8  # readings in a row that differ
 
 
@@ -45,6 +47,7 @@ class HillClimber:
     step: float = FIRST_STEP
     direction: int = 1
     tried: int = 0  # directions from the best length that were no better
+    known: list[int] = field(default_factory=list)  # lengths that were judged
     settled: bool = False
     ready: int | None = None  # from this border on, what is measured is of the present length
     since: int = 0  # the border of the first reading
@@ -79,6 +82,7 @@ class HillClimber:
         return self.length
 
     def _judge(self, throughput: float) -> None:
+        self.known.append(self.length)
         if self.best_throughput is None:  # of the length it began with
             self.best_throughput = throughput
         elif throughput > BETTER * self.best_throughput:
@@ -96,7 +100,7 @@ class HillClimber:
                 continue
             wanted = round(self.best * self.step**self.direction)
             length = min(max(wanted, self.shortest), self.longest)
-            if length != self.best:
+            if length not in self.known:
                 return length
             self.tried += 1
             self.direction = -self.direction
@@ -109,7 +113,7 @@ class HillClimber:
         self.odd = self.odd + 1 if unlike else 0
         if self.odd >= WAKES:
             self.settled, self.odd, self.step, self.tried = False, 0, FIRST_STEP, 0
-            self.best_throughput = None
+            self.best_throughput, self.known = None, []
         return self.length
 
     @classmethod
