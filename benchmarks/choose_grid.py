@@ -54,11 +54,14 @@ def setting(streams: int, hosts: int, window: float, matches: float, load: float
     )
 
 
-def measure(scenario: Scenario) -> tuple[Choice, dict[str, float], float, float]:
-    """The choice; results per second of every strategy, of the best of all lengths, as chosen."""
+Run = tuple[str, float, float]  # strategy, segment length, results per second
+
+
+def measure(scenario: Scenario) -> tuple[Choice, dict[str, float], list[Run], float]:
+    """The choice; results per second of every strategy, with every length, and as chosen."""
     known = replace(LoadStatistics.of(scenario), patience_s=scenario.seconds)
     choice = choose(known, scenario.host_count)
-    found, best = {}, 0.0
+    found, runs = {}, []
     for estimate in choice.estimates:
         own = estimate.parameters.get("segment_s")
         tuned = replace(scenario, copies=int(estimate.parameters.get("copies", scenario.copies)))
@@ -66,17 +69,17 @@ def measure(scenario: Scenario) -> tuple[Choice, dict[str, float], float, float]
         lengths = [longest / count for count in SEGMENTS] if own else [scenario.segment_s]
         for length in lengths:
             run = simulate(replace(tuned, segment_s=length), estimate.strategy).throughput
-            best = max(best, run)
+            runs.append((estimate.strategy, length, run))
             if own is None or isclose(length, own, rel_tol=1e-6):
                 found[estimate.strategy] = run
     if choice.hosts == scenario.host_count:
-        return choice, found, best, found[choice.strategy]
+        return choice, found, runs, found[choice.strategy]
     fewer = replace(
         with_hosts(scenario, choice.hosts),
         segment_s=choice.parameters.get("segment_s", scenario.segment_s),
         copies=int(choice.parameters.get("copies", scenario.copies)),
     )
-    return choice, found, best, simulate(fewer, choice.strategy).throughput
+    return choice, found, runs, simulate(fewer, choice.strategy).throughput
 
 
 def run(settings: int, seed: int) -> list[dict[str, Any]]:
@@ -86,7 +89,8 @@ def run(settings: int, seed: int) -> list[dict[str, Any]]:
     rows = []
     for at in sorted(picked.tolist()):
         print(".", end="", file=sys.stderr, flush=True)
-        choice, found, best, reached = measure(setting(*grid[at]))
+        choice, found, runs, reached = measure(setting(*grid[at]))
+        best = max(run for _, _, run in runs)
         rows.append({
             "setting": dict(
                 zip(
@@ -103,6 +107,7 @@ def run(settings: int, seed: int) -> list[dict[str, Any]]:
             "spread": min(found.values()) / best if best else 1.0,
             "predicted": {e.strategy: e.share for e in choice.estimates},
             "measured": found,
+            "runs": runs,
         })  # fmt: skip
     return rows
 

@@ -209,7 +209,7 @@ class _Model:
                 )
                 reach = self.profiles[master].window / 1000.0
                 parallel = self._balanced(len(self.speeds))
-                work = copies * self.costs.receive_ms
+                work = copies * self.costs.receive_ms + (copies - 1) * self.costs.call_ms
                 needed = min((self.base + work) * self.rate, len(self.speeds))
                 late = max(needed * seconds - seconds - reach, 0.0) / 2
                 parameters = {"segment_s": seconds}
@@ -237,7 +237,8 @@ class _Model:
                     hop = max(self._cover(i, seconds), min(copies, len(self.speeds)))
                     sent = sum(self.elements[i][1:]) * (hop - 1) * self.costs.send_ms
                     received = sum(self.elements[i]) * hop * self.costs.receive_ms
-                    work += self.share[i] * (sent + received)
+                    called = sum(self.elements[i]) * (hop - 1) * self.costs.call_ms
+                    work += self.share[i] * (sent + received + called)
                     visited += self.share[i] * hop
                 parallel = self._balanced(CTR_SPREAD[0] + CTR_SPREAD[1] * len(self.speeds))
                 parameters = {"segment_s": seconds, "copies": float(copies)}
@@ -258,7 +259,9 @@ class _Model:
         passed = sum(
             self.share[i] * (2 + sum(self.elements[i][1:])) for i in range(len(self.profiles))
         )
+        called = sum(self.share[i] * sum(self.elements[i]) for i in range(len(self.profiles)))
         work = passed * (hosts - 1) * step + self.costs.receive_ms
+        work += called * (hosts - 1) * self.costs.call_ms
         formula = f"L_PSP = L_C + T_s N E, N = {hosts}, E = {figure(passed)}"
         return self._estimate("psp", {}, work, self._parallel(hosts), formula)
 
@@ -306,7 +309,8 @@ class _Model:
         total = 0.0
         for count, k in zip(self.elements[stream], self.order[stream], strict=True):
             rows = self.profiles[k].rows_in_window
-            total += count * (self.costs.probe_ms + self.costs.compare_ms * rows)
+            probing = self.costs.probe_ms + self.costs.call_ms + self.costs.compare_ms * rows
+            total += count * probing
         return total + self._sent(stream)
 
     def _sent(self, stream: int) -> float:

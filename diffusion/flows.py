@@ -83,6 +83,7 @@ class FlowMaker:
             looked_at = here if self.scenario.scanned else partners
             share = looked_at / whole if whole else 0.0
             work += gain * (costs.probe_ms * share + costs.compare_ms * looked_at)
+            work += gain * costs.call_ms * (here > 0)
             gain *= self.match[stream][k] * partners
         depth += len(hop.streams)
         size = self.scenario.streams[stream].row_bytes * depth

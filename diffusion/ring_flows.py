@@ -62,7 +62,7 @@ class RingFlows:
             total = held[k].sum()
             share = held[k] / total if total else np.full(held[k].size, 1.0 / held[k].size)
             work[flow, wave] = self.costs.probe_ms * share * (total > 0)
-            work[flow, wave] += self.costs.compare_ms * held[k]
+            work[flow, wave] += self.costs.compare_ms * held[k] + self.costs.call_ms * (held[k] > 0)
             gain[flow, wave] = self.match[stream][k] * held[k]
             if wave + 1 < self.streams - 1:
                 made[flow, wave + 1] = share

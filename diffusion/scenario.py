@@ -54,13 +54,15 @@ class Costs:
     """Work in milliseconds on the reference host.
 
     ``probe_ms`` is for matching one row with the whole window of one stream; a host that holds a
-    share of that window takes that share of it.  ``compare_ms`` is per row compared.
+    share of that window takes that share of it.  ``compare_ms`` is per row compared, ``call_ms`` is
+    for asking a host that holds any row of the window, however many.
     """
 
     send_ms: float = 1.0
     receive_ms: float = 1.0
     probe_ms: float = 10.0
     compare_ms: float = 0.0
+    call_ms: float = 0.0
     link_ms: float = 1.0
 
 

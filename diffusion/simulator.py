@@ -185,7 +185,8 @@ class Simulation:
             for k, other in enumerate(scenario.streams):
                 if k != at:
                     rows = other.rate * other.window_s
-                    work = scenario.costs.probe_ms + scenario.costs.compare_ms * rows
+                    costs = scenario.costs
+                    work = costs.probe_ms + costs.call_ms + costs.compare_ms * rows
                     total += spec.rate / rates * elements * work
                     elements *= scenario.selectivity_of(at, k) * rows
         return total
@@ -325,7 +326,9 @@ class Simulation:
         taken = machine.taken[:, : border // REPORT_MS].sum(axis=1)
         held = self.holdings.state(border) * float(self.plant.row_bytes.mean())
         readings = {
-            n: Reading(worked[n], int(taken[n]), int(machine.sent[n]), int(held[n]))
+            n: Reading(
+                worked[n], int(taken[n]), int(machine.sent[n]), int(held[n]), backlog[n] / 1000.0
+            )
             for n in book.open_hosts
         }
         streams = range(len(self.windows))

@@ -32,6 +32,9 @@ def figure(x: str, y: str, series: dict[str, list[list[float]]]) -> Figure:
 
 PROFILED = (1.0, 5.0)  # segment lengths of ATR, of which the best counts
 SHORT = 2.0  # of CTR, whose overhead does not depend on it
+BATCH = 8  # rows that a host takes or sheds together, where that decides
+SHORT_ONES = (2.0, 5.0)  # where ATR's and CTR's best are compared
+PROBE = Costs(probe_ms=0.0, call_ms=10.0)  # one probing takes as long whatever the host holds
 ROWWISE = 0.1  # of chance, which deals rows out one by one
 QUEUE = 20.0  # seconds of work that hosts let wait before they shed
 
@@ -59,14 +62,17 @@ def published(
             for speed, link in zip(speeds, links, strict=True)
         ),
         selectivity=sigma, seconds=SECONDS + WARM_UP, warm_up_s=WARM_UP, segment_s=SHORT,
-        adapt_length=False, queue_s=QUEUE, events=EVENTS, sample_s=10, seed=seed,
+        adapt_length=False, queue_s=QUEUE, events=EVENTS, sample_s=10, seed=seed, costs=PROBE,
+        order="selectivity",
     )  # fmt: skip
     return replace(base, **changes)
 
 
-def profiled(scenario: Scenario, lengths: Sequence[float] = PROFILED) -> tuple[Outcome, float]:
-    """ATR at the best of the lengths that are tried, and that length."""
-    runs = [(simulate(replace(scenario, segment_s=t), "atr"), t) for t in lengths]
+def profiled(
+    scenario: Scenario, lengths: Sequence[float] = PROFILED, strategy: str = "atr"
+) -> tuple[Outcome, float]:
+    """A strategy at the best of the lengths that are tried, and that length."""
+    runs = [(simulate(replace(scenario, segment_s=t), strategy), t) for t in lengths]
     return max(runs, key=lambda run: run[0].throughput)
 
 
@@ -148,8 +154,10 @@ Points = Sequence[tuple[float, Scenario]]
 
 
 def diffusion_13(seed: int) -> dict[str, Figure]:
-    """Over streams."""
-    points = [(float(n), published(seed, count=n, window=20)) for n in range(2, 7)]
+    """Over streams; in batches of as many rows everywhere, as hosts shed a batch or take it."""
+    points = [
+        (float(n), published(seed, count=n, window=20, rows_per_batch=BATCH)) for n in range(2, 7)
+    ]
     return crossing("13", "streams", points)
 
 
@@ -175,12 +183,10 @@ def crossing(number: str, label: str, points: Points) -> dict[str, Figure]:
     """Throughput and overhead of ATR, in both orders of probing, and of CTR."""
     series: dict[str, dict[str, list[list[float]]]] = {"throughput": {}, "received_rows": {}}
     for x, scenario in points:
-        best, length = profiled(scenario)
-        theirs = replace(scenario, segment_s=length, order="selectivity")
         runs = {
-            "atr": best,
-            "atr, published order": simulate(theirs, "atr"),
-            "ctr": simulate(scenario, "ctr"),
+            "atr": profiled(replace(scenario, order="master"))[0],
+            "atr, published order": profiled(scenario)[0],
+            "ctr": profiled(scenario, SHORT_ONES, "ctr")[0],
         }
         for key, lines in series.items():
             for name, run in runs.items():

@@ -47,6 +47,18 @@ def test_random_routing_loses_results() -> None:
     assert simulate(scenario(), "random").results < 0.5 * simulate(scenario(), "single").results
 
 
+@pytest.mark.parametrize(("strategy", "asked"), [("single", 1), ("psp", 4)])
+def test_asking_a_host_costs_as_much_however_little_it_holds(strategy: str, asked: int) -> None:
+    """With slices on four hosts every row asks four; the whole window on one is asked once."""
+    specs = tuple(StreamSpec(name, 10.0, 20) for name in "ab")
+    costs = Costs(send_ms=0, receive_ms=0, probe_ms=0, call_ms=5, link_ms=0)
+    outcome = simulate(
+        Scenario(specs, hosts=(HostSpec(4),), selectivity=0.0, seconds=2000, costs=costs,
+                 segment_s=0.5), strategy,
+    )  # fmt: skip
+    assert 4 * outcome.load_mean == pytest.approx(20 * 0.005 * asked, rel=0.05)
+
+
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
 def test_one_host_waits_as_pollaczek_and_khinchine_say(load: float) -> None:
     """Poisson arrivals, constant service: M/D/1.  Mean time in system s + rho s / (2 (1 - rho))."""
