@@ -294,7 +294,7 @@ cdef class Shedder(Runner):
         self, int64_t n, const int64_t *row, const int64_t *time, const int32_t *code, Output out
     ) except -1 nogil:
         if self._passes(n):
-            return self.inner.run_codes(first, n, time, code, out)
+            return self.inner.run_codes(n, row, time, code, out)
         if not self.exact or self.chunk < n:
             return self._carry(0, n, row, out)
         return self._all(0, n, row, time, code, out)
