@@ -162,9 +162,11 @@ class Block:
     """Tables whose usable rows have been put in time order."""
 
     def __init__(
-        self, joined: JoinContext, tables: list[pa.Table], ordered: list[Sorted], master: int
-    ) -> None:
-        self.joined, self.ordered, self.master = joined, ordered, master
+        self, joined: JoinContext, tables: list[pa.Table], ordered: list[Sorted], master: int,
+        only: Callable[[list[I64]], Bools] | None = None,
+    ) -> None:  # fmt: skip
+        """``only``: which combinations are wanted, by their row numbers; all if not given."""
+        self.joined, self.ordered, self.master, self.only = joined, ordered, master, only
         self.fetch = table_fetch(tables)
         self.members = joined.members_fetch(self.fetch)
 
@@ -195,7 +197,7 @@ class Block:
             found, run, scores = join_rows(spec, slices, before=before, partial=True)
         counts.comparisons += run.comparisons
         numbers = [self._rows(n, starts[n], own) for n, own in enumerate(found)]
-        kept = self._distinct(numbers)
+        kept = self._wanted(numbers)
         if kept is not None:
             found, numbers = ([rows[kept] for rows in both] for both in (found, numbers))
         results = Results(self.joined, spec, slices, found, numbers, self.fetch)
@@ -211,10 +213,10 @@ class Block:
             number, names, self._rows(number, starts[number], rows)
         )
 
-    def _distinct(self, rows: list[I64]) -> I64 | None:
+    def _wanted(self, rows: list[I64]) -> I64 | None:
         """The combinations in which no row of one table pairs with itself; None: all of them."""
         by_stream = self.joined.members_rows(rows)
-        apart: Bools | None = None
+        apart: Bools | None = None if self.only is None else self.only(rows)
         for left, right in self.joined.distinct():
             one, other = (
                 self.members(stream, [ROW], by_stream[stream])[0].to_numpy()

@@ -138,8 +138,11 @@ def stage_inputs(
 class Meeting(Protocol):
     """Which hosts partial results travel to."""
 
-    def meeting(self, low: I64, high: I64) -> Copies:
-        """Those with rows that results which meet ``[low, high]`` can meet."""
+    def meeting(self, low: I64, high: I64, began: I64) -> Copies:
+        """Those with rows that results which meet ``[low, high]`` can meet.
+
+        ``began``: the times of their rows of the first stream.
+        """
 
 
 class ResultBatches:
@@ -232,7 +235,7 @@ class Onward:
         if self.plan.called:
             arrays.append(pa.array(raised, pa.string()))
         table = pa.table(arrays, schema=self.schema).combine_chunks()
-        copies = self.route.meeting(less(latest, self.window), last)
+        copies = self.route.meeting(less(latest, self.window), last, times[0])
         for batch in table.to_batches():
             yield from self.writer.write(batch, latest, copies)
 

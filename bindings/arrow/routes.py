@@ -68,7 +68,7 @@ class ExchangeRoute:
         chosen = (hash_rows(content, rows[alive]) % fan[alive]).astype(np.int64)
         return Copies(rows[alive], self.hosts[starts[alive] + chosen])
 
-    def meeting(self, low: I64, high: I64) -> Copies:
+    def meeting(self, low: I64, high: I64, began: I64 | None = None) -> Copies:
         """Copies of partial results to every host that has a piece which meets ``[low, high]``."""
         first = np.searchsorted(self.borders, low, "right") - 1
         last = np.searchsorted(self.borders, high, "right") - 1

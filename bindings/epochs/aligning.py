@@ -7,7 +7,7 @@ slots read of it what the new segments say is theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from windjoin.diffusion.atr import ATR, KEEP_MASTER
@@ -18,19 +18,16 @@ from windjoin.epochs.deciding import EpochReport
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.routing import EARLIEST, Owners, Routes, Units
-from windjoin.epochs.weighing import remembered, shared_out, shares_of, turn_of
+from windjoin.epochs.weighing import (
+    Loads,
+    rates_of,
+    remembered,
+    shared_out,
+    shares_of,
+    turn_of,
+)
 
-NEW = 0.2  # how much of what is remembered of rates an epoch replaces
 BUSY = 0.5  # slots that are idle for longer lose nothing by the length of segments
-
-
-@dataclass(frozen=True, slots=True)
-class Loads:
-    """What slots were measured to do."""
-
-    slots: int
-    busy: Mapping[int, float]  # of the time between two epochs, by slot
-    now: float
 
 
 def follow_atr(
@@ -40,7 +37,7 @@ def follow_atr(
     known = parent.state if isinstance(parent.state, dict) else {}
     shares = shares_of(parent.state, loads.slots, loads.now)
     moved = shares.follow(dict(loads.busy), now=loads.now)
-    rows = _rates(known.get("rows"), report, job.streams)
+    rows = rates_of(known.get("rows"), report, job.streams)
     units, climber = _lengthened(job, parent, known, routes.units, sum(rows), loads)
     units = _switched(job, units, rows)
     if units != routes.units:
@@ -48,15 +45,6 @@ def follow_atr(
     elif moved:
         routes = shared_out(parent, report, routes, shares, loads.slots)
     return routes, remembered(shares, rows=rows, length=climber)
-
-
-def _rates(before: Sequence[float] | None, report: EpochReport, streams: int) -> list[float]:
-    """Rows of an epoch, by stream, as they are on average."""
-    told = {count["stream"]: count["rows"] for count in report.counts}
-    now = [float(told.get(stream, 0)) for stream in range(streams)]
-    if before is None:
-        return now
-    return [old + NEW * (new - old) for old, new in zip(before, now, strict=True)]
 
 
 def _switched(job: Job, units: Units, rows: Sequence[float]) -> Units:

@@ -25,7 +25,7 @@ from windjoin.epochs.slotfile import Footer, read_footer
 from windjoin.epochs.storage import Folder
 from windjoin.errors import LogError, QueryError, quoted
 
-SUMMED = ("results", "comparisons", "cpu", "seconds")
+SUMMED = ("results", "comparisons", "cpu", "seconds", "taken")
 Marks = tuple[int | None, ...]
 Router = Callable[[Job, Manifest, "EpochReport", Routes, int, float], tuple[Routes, Any]]
 
@@ -204,7 +204,7 @@ def loads_of(log: Folder, done: Manifest) -> tuple[dict[str, Any], ...]:
             own = told.setdefault(load["slot"], load)
             if own is not load:
                 for key in SUMMED:
-                    own[key] += load[key]
+                    own[key] = own.get(key, 0) + load.get(key, 0)
     return tuple(told[slot] for slot in sorted(told))
 
 

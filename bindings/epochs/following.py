@@ -1,8 +1,9 @@
 """Owners that follow what slots were measured to do, as the routers of `diffusion` decide.
 
-Groups of keys are handed over by the router of that strategy itself.  Segments of time to come are
-shared out by the same weights (`weighing`); of aligned routing another stream may become master,
-and segments another length (`aligning`).
+Groups of keys are handed over by the router of that strategy itself, segments of rows that are
+stored once are placed by theirs (`diffusing`).  Of aligned routing segments to come are shared out
+by the same weights (`weighing`), another stream may become master, and segments another length
+(`aligning`).
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ from typing import Any
 
 import numpy as np
 from windjoin.diffusion.groups import Groups
-from windjoin.diffusion.load import Host, Usage, Weights
+from windjoin.diffusion.load import Host, Usage
 from windjoin.diffusion.segments import StreamProfile
-from windjoin.epochs.aligning import Loads, follow_atr
+from windjoin.epochs.aligning import follow_atr
 from windjoin.epochs.deciding import EpochReport
+from windjoin.epochs.diffusing import BY_TIME, follow_hops
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.owning import owners_of
 from windjoin.epochs.routing import GROUPS, Routes
-from windjoin.epochs.weighing import remembered, shared_out, shares_of
-
-BY_TIME = Weights(cpu=1.0, memory=0.0, network=0.0)  # a slot is as loaded as it is busy
+from windjoin.epochs.weighing import Loads, remembered, shares_of
 
 
 def follow(
@@ -36,10 +36,7 @@ def follow(
         return _groups(job, parent, routes, busy, slots, now)
     if routes.units.kind == "atr":
         return follow_atr(job, parent, report, routes, Loads(slots, busy, now))
-    shares = shares_of(parent.state, slots, now)
-    if shares.follow(busy, now=now):
-        routes = shared_out(parent, report, routes, shares, slots)
-    return routes, remembered(shares)
+    return follow_hops(job, parent, report, routes, Loads(slots, busy, now))
 
 
 def _groups(

@@ -168,7 +168,9 @@ def with_routes(every: Sequence[Routes], window: Sequence[Entry], own: Routes) -
             kept.append(routes)
         return kept.index(routes)
 
-    entries = tuple(replace(entry, routes=place(every[entry.routes])) for entry in window)
+    entries = tuple(
+        replace(e, routes=place(every[e.routes].of_files(e.low, e.high))) for e in window
+    )
     number = place(own)
     return tuple(kept), entries, number
 

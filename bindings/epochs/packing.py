@@ -12,7 +12,7 @@ from windjoin.arrow.places import at_place
 from windjoin.arrow.routes import Copies
 from windjoin.arrow.segments import SegmentWriter, arrow_array
 from windjoin.binding import Prepared
-from windjoin.epochs.hopping import TRAVELLING, departures
+from windjoin.epochs.hopping import sent
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.requested import OWN
@@ -92,7 +92,6 @@ class _Packer:
         self.writer = SegmentWriter(stream, number, limits)
         self.refused = SegmentWriter(REJECTED - stream, number, limits)
         self.alone = SegmentWriter(ALONE - stream, number, limits)
-        self.leaving = SegmentWriter(TRAVELLING - stream, number, limits)
         self.rows = self.late = self.null_time = self.unmatchable = 0
         self.newest: int | None = None
         self._gathered = Gathered(limits)
@@ -104,7 +103,6 @@ class _Packer:
     def finish(self) -> Iterator[pa.RecordBatch]:
         yield from self._send()
         yield from self.writer.finish()
-        yield from self.leaving.finish()
         yield from self.alone.finish()
         yield from self.refused.finish()
         if self.rows:
@@ -140,13 +138,12 @@ class _Packer:
             yield from self._refuse(given, good, timed, times)
         chosen = np.arange(len(rows)) if matched is None else np.flatnonzero(matched)
         if len(chosen):
-            copies = self.manifest.own.copies(self.stream, prepared.rows, chosen)
+            own = self.manifest.own
+            if own.units.once is None:
+                copies = own.copies(self.stream, prepared.rows, chosen)
+            else:
+                copies = sent(self.plan, own, self.stream, times[chosen], chosen)
             yield from self.writer.write(rows, times, copies)
-            if self.manifest.own.units.once:
-                leaving = departures(
-                    self.plan, self.manifest.own, self.stream, times[chosen], chosen
-                )
-                yield from self.leaving.write(rows, times, leaving)
 
     def _all(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         """As one: what has to be done for each batch is dear where they are small."""

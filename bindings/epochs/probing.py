@@ -18,7 +18,7 @@ from windjoin.arrow.plan import Plan
 from windjoin.arrow.probing import MOST_ROWS, ResultBatches
 from windjoin.arrow.segments import SegmentReader, arrow_array
 from windjoin.epochs.completing import completed, completed_in_parts
-from windjoin.epochs.hopping import TRAVELLING, Hops
+from windjoin.epochs.hopping import PARTIALS, Hops
 from windjoin.epochs.job import NEED, Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.nearest import nearest_pairs
@@ -98,7 +98,7 @@ class SlotWork:
                     pieces[segment.stream].append(segment.rows)
                 elif segment.stream == COUNTS:
                     _add(told, segment.rows.to_pylist()[0])
-                elif segment.stream <= TRAVELLING and self.hops is not None:
+                elif segment.stream <= PARTIALS and self.hops is not None:
                     self.hops.take(segment.stream, segment.rows)
                 elif segment.stream <= ALONE_ROWS:
                     self.alone.setdefault(ALONE_ROWS - segment.stream, []).append(segment.rows)
@@ -109,6 +109,8 @@ class SlotWork:
         for stream in streams if self.stage == 0 else ():
             table = table_of(pieces[stream], schemas[stream]).combine_chunks()
             self.new.append(self._in_order(stream, table))
+        if self.hops is not None and self.stage == 0:
+            self.new = self.hops.take_rows(self.new)
 
     def _in_order(self, stream: int, table: pa.Table) -> pa.Table:
         times = self._times(stream, table)
@@ -203,7 +205,7 @@ class SlotWork:
         if self.hops is not None:
             self.how = "hops"
             most = None if self._fits() else self.job.part_bytes
-            yield from self.hops.results(self.window, self.new, self.tally, most)
+            yield from self.hops.results(self.window, self.tally, most)
             return
         if not any(table.num_rows for table in self.new):
             return
@@ -265,6 +267,8 @@ class SlotWork:
             "how": self.how,
             "worker": os.getpid(),
         }
+        if self.hops is not None:
+            load |= {"taken": self.hops.taken, "met": self.hops.met}
         if self.shedding is not None:
             load["shedding"] = self.shedding
         text = json.dumps(load).encode()

@@ -9,7 +9,7 @@ unit only, so it is found by the owner of that unit and by nobody else.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,10 +18,12 @@ from windjoin.arrow.hashing import hash_key
 from windjoin.arrow.packing import less, more
 from windjoin.arrow.routes import Copies
 from windjoin.diffusion.stretches import I32
+from windjoin.epochs.placing import Placed
 from windjoin.kernels.spec import I64, Bools, Rows
 
 EARLIEST = -(2**63)
 GROUPS = 256  # of keys: slots own so many units in all
+MOST_UNITS = 4096  # that are looked at one by one
 
 
 class Span(NamedTuple):
@@ -230,22 +232,40 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Units and their owners: how one epoch's rows were sent."""
+    """Units and their owners: how one epoch's rows were sent.
+
+    ``placed``: where rows are in one slot each, what a router says of some of the units.
+    """
 
     units: Units
     owners: Owners
+    placed: Placed | None = None
 
     def copies(self, stream: int, rows: Rows, chosen: I64) -> Copies:
         """Copies of the ``chosen`` rows of a stream."""
         return self.owners.copies(self.units.span(stream, rows, chosen), chosen)
 
+    def writers(self, stream: int, units: I64) -> I32:
+        """Of rows that are stored once, the slots that write them."""
+        known = self.known(stream, units)
+        own = self.owners.of(known)
+        return own if self.placed is None else self.placed.written[stream].over(known, own)
+
+    def known(self, stream: int, units: I64) -> I64:
+        """Units as a router knows them."""
+        return units if self.placed is None else self.placed.written[stream].known(units)
+
     def first(self, stream: int, rows: Rows, chosen: I64) -> I32:
         """Of all slots that a row was sent to, the one whose copy counts."""
-        return self.owners.of(self.units.span(stream, rows, chosen).low)
+        return self.writers(stream, self.units.span(stream, rows, chosen).low)
 
     def owned(self, stream: int, rows: Rows, chosen: I64, slot: int) -> Bools:
         """Which rows a slot has, or would have, been sent."""
-        return self.owners.owned(self.units.span(stream, rows, chosen), slot)
+        span = self.units.span(stream, rows, chosen)
+        if self.placed is None:
+            return self.owners.owned(span, slot)
+        owned: Bools = self.writers(stream, span.low) == slot
+        return owned
 
     def same(self, other: Routes, low: int, high: int) -> bool:
         """Whether rows with times from ``low`` to ``high`` go where ``other`` sends them."""
@@ -253,18 +273,40 @@ class Routes:
             return True
         if self.units != other.units:
             return False
-        return self.owners.same(other.owners, *self.units.between(low, high))
+        if self.placed is None and other.placed is None:
+            return self.owners.same(other.owners, *self.units.between(low, high))
+        assert self.units.length is not None
+        first, last = low // self.units.length, high // self.units.length
+        if last - first > MOST_UNITS:
+            return False
+        units = np.arange(first, last + 1)
+        streams = range(len(self.units.windows))
+        return all((self.writers(s, units) == other.writers(s, units)).all() for s in streams)
+
+    def of_files(self, low: Sequence[int | None], high: Sequence[int | None]) -> Routes:
+        """What is left to know of rows once they are in the log; by stream, their times."""
+        if self.placed is None:
+            return self
+        length = self.units.length
+        assert length is not None
+        stretches = [
+            None if a is None or b is None else (a // length, b // length)
+            for a, b in zip(low, high, strict=True)
+        ]
+        return replace(self, placed=self.placed.of_files(stretches))
 
     def told(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"units": self.units.told(), "owners": self.owners.told()}
+        placed = None if self.placed is None else self.placed.told()
+        return {"units": self.units.told(), "owners": self.owners.told(), "placed": placed}
 
     @classmethod
     def heard(cls, told: dict[str, Any], windows: tuple[int, ...]) -> Routes:
         """From JSON."""
-        units = told["units"]
+        units, placed = told["units"], told.get("placed")
         keys = None if units["keys"] is None else tuple(units["keys"])
         return cls(
             Units(windows, keys, units["length"], units["master"], units["once"]),
             Owners.heard(told["owners"]),
+            None if placed is None else Placed.heard(placed),
         )

@@ -5,6 +5,8 @@ Segments that rows may have been sent for keep their owners.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from windjoin.diffusion.shares import Shares
@@ -13,6 +15,16 @@ from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.routing import Routes
 
 TURN = 8  # segments of a turn for each slot: how finely weights are told apart
+NEW = 0.2  # how much of what is remembered an epoch replaces
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """What slots were measured to do."""
+
+    slots: int
+    busy: Mapping[int, float]  # of the time between two epochs, by slot
+    now: float
 
 
 def shared_out(
@@ -26,6 +38,15 @@ def shared_out(
     latest = max([*newest, *told])
     frontier = routes.units.between(latest, latest)[1] + 1
     return Routes(routes.units, routes.owners.from_unit(frontier, turn_of(shares, slots)))
+
+
+def rates_of(before: Sequence[float] | None, report: EpochReport, streams: int) -> list[float]:
+    """Rows of an epoch, by stream, as they are on average."""
+    told = {count["stream"]: count["rows"] for count in report.counts}
+    now = [float(told.get(stream, 0)) for stream in range(streams)]
+    if before is None:
+        return now
+    return [old + NEW * (new - old) for old, new in zip(before, now, strict=True)]
 
 
 def turn_of(shares: Shares, slots: int) -> tuple[int, ...]:
