@@ -28,6 +28,7 @@ from windjoin.pyx.base.column import in_order
 from windjoin.pyx.base.pieces import sorting, sorting_by, taken
 from windjoin.query import Query
 from windjoin.reading import read_tables
+from windjoin.row_windows import counts_rows
 
 ROWS_PER_THREAD = 1 << 16  # fewer are not worth a thread
 
@@ -158,6 +159,9 @@ def _join(
     if query.sides.combined(len(query.streams)):
         return _combined(query, tables, options, whole)
     prepared = [bound.prepare(number, table) for number, table in enumerate(data)]
+    if counts_rows(query):
+        for number, one in enumerate(prepared):
+            bound.time_column(number).refuse_least(one.rows, None, 0)
     spec = bound.spec_with(table_fetch(data))
     streams = [one.rows for one in prepared]
     cluster = None

@@ -93,6 +93,7 @@ class PushingSession(OpeningSession):
         prepared = prepare(number, table, first)
         times = prepared.rows.time
         late_split = live.split_late(number, times, prepared.null_time)
+        bound.time_column(number).refuse_least(prepared.rows, late_split.late, first)
         if late_split.late is not None and not told:
             marks = live.clocks[number]
             self._late.tell(bound.time_column(number), bound.clock, marks, times, late_split)

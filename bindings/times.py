@@ -21,6 +21,7 @@ from windjoin.columns import load
 from windjoin.durations import Duration
 from windjoin.errors import DataError, QueryError, SchemaError
 from windjoin.expressions import Column
+from windjoin.kernels.spec import Rows
 from windjoin.kinds import (
     INT64_MAX,
     INT64_MIN,
@@ -164,6 +165,24 @@ class TimeColumn:
                 " int64; exclude such rows with where=, or give every stream a coarser time unit"
             )
         return np.where(outside, 0, times).astype(np.int64)
+
+    def refuse_least(self, rows: Rows, late: Bools | None, first_row: int) -> None:
+        """Raise if a row takes part that has the time which is kept for rows that do not."""
+        if not len(rows) or int(rows.time.min()) != INT64_MIN:
+            return
+        taken = rows.usable if rows.present is None else rows.present
+        least = rows.time == INT64_MIN
+        if taken is not None:
+            least &= taken
+        if late is not None:
+            least &= ~late
+        if least.any():
+            raise DataError(
+                f"stream {self.stream!r}, time column {self.column!r}, row"
+                f" {first_row + int(least.argmax())}: sessions and windows of rows take no time of"
+                f" {INT64_MIN} {self.unit or 'ticks'}, the least of int64; exclude such rows with"
+                " where="
+            )
 
 
 def time_column(stream: Stream, clock: TimeUnit, schemas: Mapping[str, pa.Schema]) -> TimeColumn:

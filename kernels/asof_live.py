@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from windjoin.kernels.asof import live_order, nearest_in_time
-from windjoin.kernels.final import FOREVER, FinalJoin, TimeQueue
+from windjoin.kernels.final import FOREVER, LAST, FinalJoin, TimeQueue, come_to
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.intake import Silencing
 from windjoin.kernels.order import Order
@@ -41,7 +41,7 @@ class AsofJoin(FinalJoin):
         self._pipeline = pipeline(self.spec, self._order, self.windows)
 
     def _final(self) -> int:
-        mark = self.clocks[1].watermark
+        mark = come_to(self.clocks[1])
         return mark if mark in (LONG_AGO, FOREVER) else max(mark - self._ahead, LONG_AGO)
 
     def _came(self, stream: int, time: I64, numbers: I64, usable: Bools | None) -> None:
@@ -64,7 +64,7 @@ class AsofJoin(FinalJoin):
         """Forget rows that have been joined, and partners of none that waits or may come."""
         least = min(self._before, self.clocks[0].watermark)
         if self._before != LONG_AGO:
-            self._stores[0].expire(self._before)
+            self._stores[0].expire(min(self._before, LAST))
         if least != LONG_AGO:
             self._stores[1].expire(max(least - self.spec.streams[1].window, LONG_AGO))
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from windjoin.kernels.final import FOREVER, FinalJoin, TimeQueue
+from windjoin.kernels.final import FOREVER, LAST, FinalJoin, TimeQueue, come_to
 from windjoin.kernels.hosted import HostJoin
 from windjoin.kernels.intake import Silencing
 from windjoin.kernels.order import Order
@@ -45,13 +45,13 @@ class CountedJoin(FinalJoin):
         return HostJoin(self.spec, self.windows, unseen(self.spec), self._raised)
 
     def _final(self) -> int:
-        return min(clock.watermark for clock in self.clocks)
+        return min(come_to(clock) for clock in self.clocks)
 
     def _counts_all(self, stream: int) -> bool:
         return stream in self._last
 
     def _extended(self, rows: Rows) -> Rows:
-        until = until_columns(np.full(len(rows), FOREVER))
+        until = until_columns(np.full(len(rows), LAST), np.zeros(len(rows), np.bool_))
         return replace(rows, columns=[*rows.columns, rows.time, *until])
 
     def _came(self, stream: int, time: I64, numbers: I64, usable: Bools | None) -> None:
@@ -102,7 +102,7 @@ class CountedJoin(FinalJoin):
         count = self.spec.streams[stream].rows
         time = np.concatenate([self._last[stream][0], come[0]])
         rows = np.concatenate([self._last[stream][1], come[1]])
-        until = np.full(len(rows), FOREVER)
+        until = np.full(len(rows), LAST)
         until[:-count] = time[count:]
         left = max(len(rows) - count, 0)
         self._hold_until(stream, rows[:left], until[:left])
@@ -110,12 +110,14 @@ class CountedJoin(FinalJoin):
         longest = longest_held(time, until, latest)
         window = self.spec.streams[stream].window
         if longest > window or MUCH * longest < window:
-            self._resize(stream, min(ROOM * longest, FOREVER))
+            self._resize(stream, min(ROOM * longest, LAST))
 
     def _hold_until(self, stream: int, rows: I64, until: I64) -> None:
         rings = self.windows[stream].rings[1][-ADDED + 1 :]
         here = rows >= self.windows[stream].head
-        for ring, values in zip(rings, until_columns(until), strict=True):
+        for ring, values in zip(
+            rings, until_columns(until, np.ones(len(until), np.bool_)), strict=True
+        ):
             ring.set(rows[here], values[here])
 
     def _resize(self, stream: int, window: int) -> None:
@@ -147,7 +149,7 @@ class CountedJoin(FinalJoin):
         if self._before == LONG_AGO:
             return
         for stream, spec in enumerate(self.spec.streams):
-            horizon = max(self._before - spec.window, LONG_AGO)
+            horizon = max(min(self._before, LAST) - spec.window, LONG_AGO)
             if stream in self._last and len(self._last[stream][0]):
                 horizon = min(horizon, int(self._last[stream][0][0]))
             self._stores[stream].expire(horizon)
@@ -186,7 +188,7 @@ class CountedJoin(FinalJoin):
             times = self._last[stream][0]
             if len(times):
                 now = max(given_before, int(times[-1]))
-                self._resize(stream, min(ROOM * (now - int(times[0])), FOREVER))
+                self._resize(stream, min(ROOM * (now - int(times[0])), LAST))
         self._rebuild(list(range(len(self.windows))))
         return self._scored(self._none())
 

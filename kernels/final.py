@@ -16,8 +16,15 @@ from windjoin.kernels.outer import Outer
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.window import LONG_AGO
 from windjoin.pyx.base.column import time_order
+from windjoin.pyx.live.store import Watermark
 
-FOREVER = 2**63 - 1
+LAST = 2**63 - 1  # time
+FOREVER = LAST + 1
+
+
+def come_to(clock: Watermark) -> int:
+    """The least time of rows to come; `FOREVER`: none will."""
+    return FOREVER if clock.promised == LAST else clock.watermark
 
 
 class TimeQueue:

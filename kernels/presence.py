@@ -241,7 +241,8 @@ class PresenceJoin(Intake):
         return self._out(at_end=True)
 
     def _out(self, at_end: bool = False) -> list[Any]:
-        gone = self._table.before(min(part.mark for part in self._parts), at_end)
+        mark = min(FOREVER, *(part.mark for part in self._parts))  # of hosts it may be beyond
+        gone = self._table.before(mark, at_end)
         found, self._new = [*self._new, *([gone] if self.deferred else [])], []
         joined = [np.concatenate(column) for column in zip(*found, strict=True)] if found else []
         count = len(joined[0]) if joined else 0

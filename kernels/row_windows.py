@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from windjoin.kernels.spec import I64, Dtype, InRowWindow, JoinSpec, Operand, Predicate, Rows
+from windjoin.kernels.spec import I64, Bools, Dtype, InRowWindow, JoinSpec, Operand, Predicate, Rows
 from windjoin.pyx.base.pieces import sorting
 
 FOREVER = 2**63 - 1
@@ -43,14 +43,14 @@ def with_columns(spec: JoinSpec) -> JoinSpec:
     return replace(spec, streams=streams, predicates=(*spec.predicates, *asked))
 
 
-def until_columns(until: I64) -> list[I64]:
-    """The added columns of that, of the time of the n-th row after each; `FOREVER`: none came.
+def until_columns(until: I64, left: Bools) -> list[I64]:
+    """The added columns of that, of the time of the n-th row after each.
 
+    left: rows after which that many have come; others stay for ever
     Of a stream before, a row of the very time of that n-th row still comes before it.
     """
-    least = np.iinfo(np.int64).min
-    before = np.where((until == FOREVER) | (until == least), until, until - 1)
-    return [until, before]
+    least = np.iinfo(np.int64).min  # of a row that is gone for all others
+    return [until, until - (left & (until > least))]
 
 
 def with_row_windows(spec: JoinSpec, rows: Sequence[Rows]) -> tuple[JoinSpec, Sequence[Rows]]:
@@ -60,11 +60,12 @@ def with_row_windows(spec: JoinSpec, rows: Sequence[Rows]) -> tuple[JoinSpec, Se
     latest = max((_latest(one) for one in rows), default=0)
     told, given, streams = with_columns(spec), [], []
     for stream, one in zip(told.streams, rows, strict=True):
-        until, longest = np.full(len(one), FOREVER), stream.window
+        until, left = np.full(len(one), FOREVER), np.zeros(len(one), np.bool_)
+        longest = stream.window
         if stream.rows:
-            until, longest = _until(one, stream.rows, latest)
+            until, left, longest = _until(one, stream.rows, latest)
         streams.append(replace(stream, window=longest, rows=0))
-        given.append(replace(one, columns=[*one.columns, one.time, *until_columns(until)]))
+        given.append(replace(one, columns=[*one.columns, one.time, *until_columns(until, left)]))
     return replace(told, streams=tuple(streams)), given
 
 
@@ -73,14 +74,15 @@ def _latest(rows: Rows) -> int:
     return int(time.max()) if len(time) else -(2**63)
 
 
-def _until(rows: Rows, count: int, latest: int) -> tuple[I64, int]:
-    """Until when each row is held, and for how long one is at most, up to ``latest``."""
-    until = np.full(len(rows), FOREVER)
+def _until(rows: Rows, count: int, latest: int) -> tuple[I64, Bools, int]:
+    """Until when each row is held, if not for ever; how long one is at most, up to ``latest``."""
+    until, left = np.full(len(rows), FOREVER), np.zeros(len(rows), np.bool_)
     there = np.arange(len(rows)) if rows.present is None else np.flatnonzero(rows.present)
     order = there[sorting(rows.time[there])[0]]
     time = rows.time[order]
     until[order[:-count]] = time[count:]
-    return until, longest_held(time, until[order], latest)
+    left[order[:-count]] = True
+    return until, left, longest_held(time, until[order], latest)
 
 
 def longest_held(time: I64, until: I64, latest: int) -> int:

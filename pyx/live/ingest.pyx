@@ -111,8 +111,8 @@ cdef class Ingest:
         if self.filters is not None:
             self._ask_filters(rows, &seen)
         said = self._classify(&seen, arrived.time, told)
-        if varlen and (seen.usable != NULL or not said.ordered):
-            return None  # these are copied
+        if said.least or (varlen and (seen.usable != NULL or not said.ordered)):
+            return None  # these may be refused, those are copied
         session_lock.begin()
         self._keep(rows, one)
         self._encode(&one.batch, &seen, &arrived)
@@ -265,9 +265,9 @@ cdef class Ingest:
         """What the clock says of the rows, of which late ones are set aside."""
         cdef Verdict said
         if seen.bad == NULL and self.clock.in_order(seen.n, time):
-            return Verdict(max(self.clock.newest, time[seen.n - 1]), INT64_MIN, 0, True)
+            return Verdict(max(self.clock.newest, time[seen.n - 1]), INT64_MIN, 0, True, False)
         said = self.clock.classify_rows(seen.n, time, seen.bad, seen.late)
-        if said.late:
+        if said.late and not said.least:
             self._set_aside(seen, time, said.watermark, told)
         return said
 

@@ -16,6 +16,7 @@ cdef struct Verdict:  # of a clock on rows
     int64_t watermark  # that the first late row met
     int64_t late  # how many are
     bint ordered  # whether times never decrease, but for those of late rows
+    bint least  # whether a row has the least time there is, which stands for none
 
 
 cdef class Watermark:

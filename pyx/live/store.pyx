@@ -62,15 +62,18 @@ cdef class Watermark:
         return said.newest, said.ordered, mask if said.late else None, said.watermark
 
     cdef bint in_order(self, int64_t n, const int64_t *time) noexcept nogil:
-        """Whether none of n rows, at least one, is late and their times never decrease."""
-        return time[0] >= self.mark() and times_in_order(time, n)
+        """Whether none of n rows, at least one, is late and their times never decrease.
+
+        Of rows of which one has the least time there is, False.
+        """
+        return time[0] > INT64_MIN and time[0] >= self.mark() and times_in_order(time, n)
 
     cdef Verdict classify_rows(
         self, int64_t n, const int64_t *time, const uint8_t *bad, uint8_t *late
     ) noexcept nogil:
         """The same as `split_late`, with flags of late rows in ``late``; ``bad`` may be NULL."""
         cdef int64_t i, last = INT64_MIN, watermark = self.mark()
-        cdef Verdict said = Verdict(self.newest, watermark, 0, True)
+        cdef Verdict said = Verdict(self.newest, watermark, 0, True, False)
         for i in range(n):
             late[i] = False
             if bad != NULL and bad[i]:
@@ -85,6 +88,7 @@ cdef class Watermark:
                 said.newest = time[i]
                 watermark = self.mark_after(said.newest)
             said.ordered = said.ordered and time[i] >= last
+            said.least = said.least or time[i] == INT64_MIN
             last = time[i]
         return said
 

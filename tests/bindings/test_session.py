@@ -211,7 +211,7 @@ def test_a_late_row_is_late_within_its_own_batch():
     assert rejected_rows(session, "s0") == [2, 4]
 
 
-ENDS = [-(2**63), -(2**63) + 1, 0, 2**63 - 2, 2**63 - 1]
+ENDS = [-(2**63) + 1, -(2**63) + 2, 0, 2**63 - 2, 2**63 - 1]  # the least one is refused
 
 
 @pytest.mark.parametrize("lateness", [0, 1, 2**62, 2**63 - 1])
