@@ -50,8 +50,8 @@ def visits_per_batch(scenario: Scenario, strategy: str, hosts: int) -> float:
     if strategy == "psp":
         return float(hosts * (streams - 1))
     if strategy.startswith("atr"):
-        reach = 2 * max(spec.window_s for spec in scenario.streams)
-        return float(min(hosts, 2 + reach / scenario.segment_s))
+        span = 2 * max(spec.window_s for spec in scenario.streams)
+        return float(min(hosts, 2 + span / scenario.segment_s))
     if strategy.startswith("ctr"):
         return float(min(hosts, 12)) * (streams - 1) * min(hosts, 8)
     return 1.0

@@ -218,9 +218,9 @@ def expected_of(parts: Sequence[Stretch], work: Work, master: int, hosts: int) -
     """Copies and imbalance by the histogram."""
     histogram = work.histogram
     sent = float(histogram.rows[master].sum())
-    for stream, reach in enumerate(near_master(parts, work.windows, master)):
+    for stream, near in enumerate(near_master(parts, work.windows, master)):
         if stream != master:
-            cut = pieces(reach)
+            cut = pieces(near)
             borders = [*(int(border) for border in cut.borders), LATEST + 1]
             rows = np.diff(histogram.up_to(stream, borders))
             sent += float((rows * np.diff(cut.offsets)).sum())

@@ -36,7 +36,7 @@ def as_filter(predicate: Compare | Between, target: int, sides: Sequence[Side]) 
         if turned:
             low, high = -high, -low
         if not real:
-            low, high = _within_reach(low), _within_reach(high)
+            low, high = _clamped(low), _clamped(high)
     return (
         "compare",
         operator,
@@ -79,7 +79,7 @@ def rows_differ(bound: int, target: int, sides: Sequence[Side]) -> CompareFilter
     return ("compare", "!=", False, (bound, views[0]), views[1], 0, 0)
 
 
-def _within_reach(bound: float) -> int:
+def _clamped(bound: float) -> int:
     if bound == float("inf") or bound > BEYOND:
         return BEYOND
     if bound == float("-inf") or bound < -BEYOND:

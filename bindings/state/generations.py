@@ -104,7 +104,7 @@ class Generation:
     unit: Unit
     left: int
     blocks: list[list[DiskRows]]  # by stream
-    reach: int  # results of a later time have none of its rows
+    needed_until: int  # results of a later time have none of its rows
     first: list[int | None]  # by stream, the least arrival number
     groups: set[int]
 
@@ -156,7 +156,7 @@ def read_generation(unit: Unit, left: int, specs: Sequence[StreamSpec]) -> Gener
     for number in range(len(specs)):
         batches = unit.table(str(number)).to_batches()
         blocks.append([_read(batch, left) for batch in batches if batch.num_rows])
-    reach = max(
+    needed_until = max(
         (
             block.last[1] + spec.window
             for spec, of_stream in zip(specs, blocks, strict=True)
@@ -168,7 +168,7 @@ def read_generation(unit: Unit, left: int, specs: Sequence[StreamSpec]) -> Gener
         min((int(block.row.min()) for block in of_stream), default=None) for of_stream in blocks
     ]
     groups = {int(g) for one in blocks for block in one for g in np.unique(block.group)}
-    return Generation(unit, left, blocks, reach, first, groups)
+    return Generation(unit, left, blocks, needed_until, first, groups)
 
 
 def _read(batch: pa.RecordBatch, left: int) -> DiskRows:

@@ -84,7 +84,7 @@ class Owing:
         """Files go whose rows can be part of no result any more."""
         if not self._jobs:
             over = self.clean_until == INT64_MAX  # all streams have ended
-            kept = [g for g in self.generations if g.reach >= self.clean_until and not over]
+            kept = [g for g in self.generations if g.needed_until >= self.clean_until and not over]
             for generation in self.generations:
                 if generation not in kept:
                     unlink(generation)
