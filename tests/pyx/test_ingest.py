@@ -290,3 +290,24 @@ def test_results_outlive_the_session_and_inputs_may_change(only_short: None) -> 
     del session
     assert out.to_pylist() == first
     assert {row["a_k"] for row in first} == set(range(20))
+
+
+@pytest.mark.parametrize("payload", [pa.int64(), pa.string(), pa.bool_()], ids=str)
+@pytest.mark.parametrize("disorder", [False, True])
+def test_results_have_the_rows_that_their_own_push_lets_go(
+    payload: pa.DataType, disorder: bool
+) -> None:
+    """Pages serve again when results have been gathered, and not one push earlier."""
+    a, b = (wj.stream(name, time="t", window=20) for name in "ab")
+    rows, rounds = 30_000, 3  # some pages; a window of b holds none of them whole
+    with wj.join(a, b, on=a["k"] == b["k"]).open(lateness=5) as session:
+        for first in range(0, rounds * rows, rows):
+            number = np.arange(first, first + rows)
+            time = number - number % 7 % 5 * disorder
+            table = pa.table({"t": time, "k": number, "v": pa.array(number % 1000).cast(payload)})
+            session.push("a", table)
+            found = session.push("b", table).sort_by("a_k")
+            assert found["a_k"].to_pylist() == number.tolist()
+            assert found["a_v"].combine_chunks() == table["v"].combine_chunks()
+            assert found["b_v"].combine_chunks() == table["v"].combine_chunks()
+        assert session.metrics["streams"]["a"]["state_rows"] < rows // 100
