@@ -166,13 +166,7 @@ class ClusterJoin(Intake):
 
     def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
         """Hand newly arrived rows to the hosts; all results that are complete then."""
-        self.clocks[stream].newest = late_split.newest
-        if self.silence is not None:
-            self.silence.heard(stream if len(rows) else -1)
-        self.counts[stream].rows_in += len(rows)
-        usable = self.usable(stream, rows, late_split)
-        if self.outer is not None:
-            self.outer.admit(stream, rows, late_split.late, usable)
+        usable = self.receive(stream, rows, late_split)
         self._add(stream, rows, usable, late_split.ordered)
         found = self.catch_up()
         if self.outer is None and self.cluster.clock.now == self._expired_at:  # no epoch has ended
@@ -201,17 +195,10 @@ class ClusterJoin(Intake):
         ordered: bool,
         arrivals: I64 | None = None,
     ) -> None:
-        window = self.windows[stream]
-        codes, varlen_rows = self.encode(stream, rows, usable)
+        first = self.windows[stream].tail
+        time, numbers = self.store(stream, rows, usable, arrivals)
         if self.key_groups is not None:
             self.key_groups.recount()
-        first = window.tail
-        numbers = np.arange(first, first + len(rows))
-        time = rows.time if usable is None else np.where(usable, rows.time, LONG_AGO)
-        columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
-        store = self._stores[stream]
-        known = numbers if arrivals is None else arrivals
-        store.append(np.ascontiguousarray(time), columns, codes, varlen_rows, known)
         if usable is not None:
             time, numbers = time[usable], numbers[usable]
         if not ordered:

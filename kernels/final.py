@@ -105,32 +105,14 @@ class FinalJoin(Intake):
 
     def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
         """Keep newly arrived rows; results of all rows that are final now."""
-        self.clocks[stream].newest = late_split.newest
-        if self.silence is not None:
-            self.silence.heard(stream if len(rows) else -1)
-        self.counts[stream].rows_in += len(rows)
-        usable = self.usable(stream, rows, late_split)
-        if self.outer is not None:
-            self.outer.admit(stream, rows, late_split.late, usable)
-        rows, numbers = self._store(stream, rows, usable)
-        present = rows.present if late_split.late is None else ~late_split.late
-        if late_split.late is not None and rows.present is not None:
-            present = rows.present & ~late_split.late
+        usable = self.receive(stream, rows, late_split)
+        rows = self._extended(rows)
+        _, numbers = self.store(stream, rows, usable)
+        present = late_split.but_late(rows.present)
         self._arrived(stream, rows.time, numbers, usable, present, late_split.ordered)
         found = self.catch_up()
         self._maintain_sometimes(len(rows))
         return found
-
-    def _store(self, stream: int, rows: Rows, usable: Bools | None) -> tuple[Rows, I64]:
-        window = self.windows[stream]
-        rows = self._extended(rows)
-        codes, varlen_rows = self.encode(stream, rows, usable)
-        numbers = np.arange(window.tail, window.tail + len(rows))
-        time = rows.time if usable is None else np.where(usable, rows.time, LONG_AGO)
-        columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
-        time = np.ascontiguousarray(time)
-        self._stores[stream].append(time, columns, codes, varlen_rows, numbers)
-        return rows, numbers
 
     def _extended(self, rows: Rows) -> Rows:
         """Rows with the columns that the join adds to them."""
@@ -187,13 +169,7 @@ class FinalJoin(Intake):
 
     def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
         """Keep rows; which of them wait is said by `loaded`."""
-        codes, varlen_rows = self.encode(stream, rows, rows.usable)
-        tail = self.windows[stream].tail
-        numbers = np.arange(tail, tail + len(rows)) if arrivals is None else arrivals
-        time = rows.time if rows.usable is None else np.where(rows.usable, rows.time, LONG_AGO)
-        columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
-        time = np.ascontiguousarray(time)
-        self._stores[stream].append(time, columns, codes, varlen_rows, numbers)
+        self.store(stream, rows, rows.usable, arrivals)
 
     def _waiting_rows(self, stream: int) -> tuple[I64, I64]:
         """Of usable rows that are here, times and numbers of those that have not been joined."""

@@ -54,15 +54,7 @@ def pipeline(
     made = Pipeline(order.start, start.time_view, start.spec.window, BLOCK_ROWS)
     made.on_raised = Look(spec, sides, numbers or [None] * len(sides))
     for step in order.steps:
-        side = sides[step.stream]
-        index = side.indexes[step.access.identity]
-        made.add_hop(
-            step.stream,
-            side.spec.window,
-            index if limited is None else limited(step, side, index),
-            filters=step_filters(step, sides),
-            **step.access.ask(sides),
-        )
+        _add_hop(made, step, sides, limited)
     return made
 
 
@@ -85,18 +77,29 @@ def pipeline_of_latest(
     for stream in bound[1:]:
         made.bind(stream)
     for step in order.steps:
-        side = sides[step.stream]
-        index = side.indexes[step.access.identity]
-        made.add_hop(
-            step.stream,
-            side.spec.window,
-            index if limited is None else limited(step, side, index),
-            filters=step_filters(step, sides),
-            before=step.stream > latest,
-            time=side.time_view,
-            **step.access.ask(sides),
-        )
+        times = sides[step.stream].time_view
+        _add_hop(made, step, sides, limited, before=step.stream > latest, time=times)
     return made
+
+
+def _add_hop(
+    made: Pipeline,
+    step: OrderHop,
+    sides: Sequence[Side],
+    limited: Callable[[OrderHop, Side, Index], Index] | None,
+    **more: Any,
+) -> None:
+    """The index of a step, or what is asked in its place, with the filters it leaves over."""
+    side = sides[step.stream]
+    index = side.indexes[step.access.identity]
+    made.add_hop(
+        step.stream,
+        side.spec.window,
+        index if limited is None else limited(step, side, index),
+        filters=step_filters(step, sides),
+        **more,
+        **step.access.ask(sides),
+    )
 
 
 def step_filters(step: OrderHop, sides: Sequence[Side]) -> list[tuple[Any, ...]]:

@@ -40,6 +40,12 @@ class LateSplit:
     late: Bools | None  # mask over the rows
     watermark: int  # that the first late row met
 
+    def but_late(self, rows: Bools | None) -> Bools | None:
+        """Those of some rows (None: of all) that are not late; None: all rows."""
+        if self.late is None:
+            return rows
+        return ~self.late if rows is None else rows & ~self.late
+
 
 class Intake(ABC):
     """State of all streams of a live join; a subclass says what is done with their rows.
@@ -180,13 +186,40 @@ class Intake(ABC):
 
     def usable(self, stream: int, rows: Rows, late_split: LateSplit) -> Bools | None:
         """Rows that can be part of a result, None: all; the others are counted."""
-        counts, usable = self.counts[stream], rows.usable
+        counts, usable = self.counts[stream], late_split.but_late(rows.usable)
         if late_split.late is not None:
             counts.late += int(late_split.late.sum())
-            usable = ~late_split.late if usable is None else usable & ~late_split.late
         if usable is not None:
             counts.unusable += len(usable) - int(usable.sum())
         return usable
+
+    def receive(self, stream: int, rows: Rows, late_split: LateSplit) -> Bools | None:
+        """Rows have come that are joined later: clocks and counts know; which are usable."""
+        self.clocks[stream].newest = late_split.newest
+        if self.silence is not None:
+            self.silence.heard(stream if len(rows) else -1)
+        self.counts[stream].rows_in += len(rows)
+        usable = self.usable(stream, rows, late_split)
+        if self.outer is not None:
+            self.outer.admit(stream, rows, late_split.late, usable)
+        return usable
+
+    def store(
+        self, stream: int, rows: Rows, usable: Bools | None, arrivals: I64 | None = None
+    ) -> tuple[I64, I64]:
+        """Keep rows in the window, as arrivals of these numbers if they have others than there.
+
+        Their times, which reach nothing where rows are not usable, and their numbers there.
+        """
+        window = self.windows[stream]
+        codes, varlen_rows = self.encode(stream, rows, usable)
+        numbers = np.arange(window.tail, window.tail + len(rows))
+        time = rows.time if usable is None else np.where(usable, rows.time, LONG_AGO)
+        columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
+        known = numbers if arrivals is None else arrivals
+        time = np.ascontiguousarray(time)
+        self._stores[stream].append(time, columns, codes, varlen_rows, known)
+        return time, numbers
 
     def encode(
         self, stream: int, rows: Rows, usable: Bools | None

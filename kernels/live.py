@@ -164,10 +164,7 @@ class LiveJoin(Intake):
         """
         if self.outer is None:
             return self._push(stream, rows, late_split)
-        alone = rows.usable if late_split.late is None else ~late_split.late
-        if late_split.late is not None and rows.usable is not None:
-            alone = rows.usable & ~late_split.late
-        self.outer.admit(stream, rows, late_split.late, alone)
+        self.outer.admit(stream, rows, late_split.late, late_split.but_late(rows.usable))
         found = self._push(stream, rows, late_split)
         self.settle()
         return found
@@ -207,12 +204,7 @@ class LiveJoin(Intake):
 
     def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
         """Keep rows that have been joined with all that is here; indexes wait for `loaded`."""
-        codes, varlen_rows = self.encode(stream, rows, rows.usable)
-        columns: list[Any] = [np.ascontiguousarray(column) for column in rows.columns]
-        tail = self.windows[stream].tail
-        numbers = np.arange(tail, tail + len(rows)) if arrivals is None else arrivals
-        time = np.ascontiguousarray(rows.time)
-        self._stores[stream].append(time, columns, codes, varlen_rows, numbers)
+        self.store(stream, rows, rows.usable, arrivals)
 
     def loaded(self, given_before: int) -> list[Any]:
         """Make indexes of all rows, as they are now chosen."""
