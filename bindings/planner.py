@@ -15,7 +15,7 @@ import pyarrow as pa
 from windjoin.errors import QueryError, hint
 from windjoin.figures import figure
 from windjoin.fragments import Fragment, Site
-from windjoin.query import Query
+from windjoin.query import Query, check_query
 from windjoin.row_windows import refuse_row_windows
 
 if TYPE_CHECKING:
@@ -221,10 +221,7 @@ def plan(
     >>> found.completeness, found.best.orders["a"], len(found.alternatives) > 1
     (1.0, ('b', 'c'), True)
     """
-    if not isinstance(query, Query):
-        raise QueryError(
-            f"plan got {query!r} where a query is expected; make one with windjoin.join"
-        )
+    check_query(query, "plan")
     refuse_row_windows(query, "plan")
     if statistics is not None and not isinstance(statistics, Mapping):
         raise QueryError(

@@ -528,6 +528,14 @@ class Query:
         return {} if last is None else dict(last.rejected)
 
 
+def check_query(query: object, of: str) -> None:
+    """Refuse what is no query where ``of`` takes one."""
+    if not isinstance(query, Query):
+        raise QueryError(
+            f"{of} got {query!r} where a query is expected; make one with windjoin.join"
+        )
+
+
 def join(
     *streams: Stream,
     on: Expression | Sequence[Expression] = (),

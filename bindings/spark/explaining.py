@@ -7,7 +7,7 @@ from typing import Any
 
 from windjoin.diffusion.registry import SHIPPED
 from windjoin.figures import length
-from windjoin.query import Query
+from windjoin.query import Query, check_query
 from windjoin.spark.explaining_stream import explain_stream
 from windjoin.spark.joining import Planned, last_plan, planned_join
 from windjoin.spark.settings import missing
@@ -38,6 +38,7 @@ def explain(
     Streaming frames, and queries that `stream` or `start` were called with last: the plan, and what
     the log says; ``slots``, ``lateness`` and ``log`` are for them.
     """
+    check_query(query, "explain")
     if frames is not None and any(getattr(one, "isStreaming", False) for one in frames.values()):
         options = {"strategy": strategy, "segment": segment, "lateness": lateness}
         count = hosts if slots is None else slots

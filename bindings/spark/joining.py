@@ -24,7 +24,7 @@ from windjoin.durations import Duration, parse_duration
 from windjoin.errors import QueryError
 from windjoin.kernels.pairwise import common_key
 from windjoin.kernels.spec import JoinSpec
-from windjoin.query import Query
+from windjoin.query import Query, check_query
 from windjoin.spark import bootstrap as bootstrap_module
 from windjoin.spark.bootstrap import bootstrap
 from windjoin.spark.frames import (
@@ -92,6 +92,7 @@ def join(
     The plan is made here, by one look at the time columns where the strategy needs it; rows are
     joined when the result is used.
     """
+    check_query(query, "join")
     if not query.sides.plain:
         return _outer(query, frames, hosts, strategy, segment, skew)
     planned, streams = planned_join(query, frames, hosts, strategy, segment, skew)

@@ -8,6 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,7 +21,7 @@ from windjoin.epochs.planning import check_slots
 from windjoin.epochs.running import of_query
 from windjoin.epochs.storage import local_path
 from windjoin.epochs.stores import below
-from windjoin.errors import QueryError
+from windjoin.errors import InputError, QueryError
 from windjoin.query import Query
 from windjoin.shedding import Shedding
 from windjoin.spark.frames import SEGMENT_TYPE
@@ -79,6 +80,12 @@ def start(
     """
     where = None if path is None else local_path(path)
     _check_sink(sink, where)
+    if not isinstance(checkpoint, (str, PathLike)):
+        raise QueryError(f"checkpoint={checkpoint!r}: give the path of a folder")
+    if trigger is not None and not isinstance(trigger, Mapping):
+        raise QueryError(
+            f'trigger={trigger!r}: give a dictionary, such as {{"availableNow": True}}'
+        )
     planned = planned_stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, segment=segment,
         idle=idle, rejected=rejected, shed=shed, memory=memory,
@@ -91,7 +98,7 @@ def start(
         )
     remember(query, planned)
     run = Run(planned, sink, where, adaptive)
-    run.begin(checkpoint, dict(trigger or {}), name)
+    run.begin(str(checkpoint), dict(trigger or {}), name)
     return run
 
 
@@ -174,6 +181,8 @@ class Run:
         No file moves: other slots read what the log has.
         """
         with self._lock:
+            if isinstance(count, bool) or not isinstance(count, int):
+                raise QueryError(f"add_slots({count!r}): give how many more, or fewer below 0")
             self._slots = check_slots(self._slots + count)
             return self._slots
 
@@ -181,7 +190,11 @@ class Run:
         """Write a page about the slots over time."""
         with self._lock:
             done = list(self.history)
-        Path(path).write_text(as_page(self.job, done, self.status()), encoding="utf-8")
+        page = as_page(self.job, done, self.status())
+        try:
+            Path(path).write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"report: {str(path)!r} cannot be written: {error}") from error
 
     def stop(self) -> None:
         """Stop after what is being done; a later `start` with the same checkpoint goes on."""
@@ -203,7 +216,10 @@ class Run:
         if name is not None:
             writer = writer.queryName(name)
         if trigger:
-            writer = writer.trigger(**trigger)
+            try:
+                writer = writer.trigger(**trigger)
+            except (TypeError, ValueError) as error:
+                raise QueryError(f"trigger={trigger!r} is none that Spark has: {error}") from error
         self.query = writer.foreachBatch(self._epoch).start()
 
     def _epoch(self, segments: Any, epoch: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyspark
-from windjoin.errors import WindjoinError
+from windjoin.errors import QueryError, WindjoinError
 from windjoin.java import use_java
 
 Target = TypeVar("Target")
@@ -64,6 +64,11 @@ def configure(target: Target) -> Target:
         for setting in SETTINGS:
             some = some.config(setting.key, setting.value)
         return target
+    if not hasattr(some, "conf"):
+        raise QueryError(
+            f"configure got {target!r}; give a SparkSession.builder, before the session starts, or"
+            " a SparkSession"
+        )
     for setting in missing(some):
         if not setting.static:
             some.conf.set(setting.key, setting.value)

@@ -20,7 +20,7 @@ from windjoin.epochs.requested import OWN
 from windjoin.epochs.static import with_static
 from windjoin.epochs.storage import local_path
 from windjoin.epochs.stores import below, refuse_store
-from windjoin.query import Query
+from windjoin.query import Query, check_query
 from windjoin.shedding import Shedding
 from windjoin.spark import bootstrap as bootstrap_module
 from windjoin.spark.bootstrap import bootstrap
@@ -108,6 +108,7 @@ def planned_stream(
 ) -> Streaming:
     """The job of a continuous join, and its frames."""
     check_version(spark_version)
+    check_query(query, "stream")
     given = checked(query, frames, streaming=True)
     spark = given[0].sparkSession
     check_python(spark)

@@ -71,7 +71,7 @@ def test_timedeltas_are_read_exactly(value: timedelta) -> None:
         (np.timedelta64(1, "ps"), "is not a whole number of nanoseconds"),
         (np.timedelta64(1, "M"), "has no fixed length of time; use a unit from weeks"),
         (np.timedelta64(1, "Y"), "has no fixed length of time"),
-        (np.timedelta64("NaT"), "NaT is not a duration"),
+        (np.timedelta64("NaT", "ns"), "NaT is not a duration"),
         (5, r"5 \(int\) is not a duration; write a text"),
         (None, r"None \(NoneType\) is not a duration"),
     ],

@@ -111,6 +111,15 @@ def test_start_ends_with_the_error_of_a_task(spark: Any, tmp_path: Path, sources
     with pytest.raises(Exception, match="no more of this"):
         run.await_termination()
     assert "no more of this" in run.status()["exception"]
+    with pytest.raises(wj.QueryError, match=r"add_slots\('one'\): give how many more, or fewer"):
+        run.add_slots("one")  # type: ignore[arg-type]
+    with pytest.raises(wj.InputError, match=r"report: '.*run.html' cannot be written"):
+        run.report(str(tmp_path / "none" / "run.html"))
+    wrong = {"checkpoint": str(tmp_path / "other"), "sink": "noop", "trigger": {"sometimes": True}}
+    with pytest.raises(
+        wj.QueryError, match=r"trigger=\{'sometimes': True\} is none that Spark has"
+    ):
+        wjs.start(chain(), sources.frames(), **wrong)
 
 
 def test_start_keeps_its_log_and_results_in_a_store(
@@ -146,5 +155,19 @@ def test_start_refuses_sinks_it_does_not_know(tmp_path: Path) -> None:
         wjs.start(chain(), {}, checkpoint=str(tmp_path))
     with pytest.raises(wj.QueryError, match="a function knows where results go"):
         wjs.start(chain(), {}, checkpoint=str(tmp_path), sink="noop", path="x")
+    with pytest.raises(wj.QueryError, match="checkpoint=5: give the path of a folder"):
+        wjs.start(chain(), {}, checkpoint=5, sink="noop")  # type: ignore[arg-type]
+    with pytest.raises(wj.QueryError, match="trigger=5: give a dictionary, such as"):
+        wjs.start(chain(), {}, checkpoint="x", sink="noop", trigger=5)  # type: ignore[arg-type]
     with pytest.raises(wj.LogError, match="there is no log in"):
         wjs.read_log(str(tmp_path))
+
+
+def test_what_is_no_query_or_session_is_refused() -> None:
+    for take in (wjs.join, wjs.stream):
+        with pytest.raises(wj.QueryError, match="got 'q' where a query is expected"):
+            take("q", {})  # type: ignore[operator]
+    with pytest.raises(wj.QueryError, match="explain got 'q' where a query is expected"):
+        wjs.explain("q")  # type: ignore[arg-type]
+    with pytest.raises(wj.QueryError, match=r"configure got 5; give a SparkSession.builder"):
+        wjs.configure(5)  # type: ignore[type-var]

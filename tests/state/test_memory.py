@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, gc, json, sys
-import numpy as np, pyarrow as pa, windjoin as wj
+import numpy as np, pyarrow as pa, pyarrow.compute as pc, windjoin as wj
 
 ROWS, BATCH, WARM = 40_000, 1_000, 2_000
 FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
@@ -29,14 +29,22 @@ def allocated():
 
 random = np.random.default_rng(0)
 
+def texts(keys):
+    return pc.binary_join_element_wise("key", pc.cast(pa.array(keys), pa.string()), "-")
+
+def images(n):
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(64), n, [None, pa.py_buffer(random.bytes(64 * n))]
+    )
+
 def batch(first, n):
     keys = random.integers(0, 2**40, n)
     return pa.table({
         "t": np.arange(first, first + n), "k": keys, "j": random.integers(0, 2**40, n),
-        "x": random.random(n), "y": random.random(n), "s": [f"key-{k}" for k in keys],
+        "x": random.random(n), "y": random.random(n), "s": texts(keys),
         "i": pa.FixedSizeListArray.from_arrays(random.integers(0, 400, 5 * n), 5),
         "v": pa.FixedSizeListArray.from_arrays(random.random(16 * n).astype("f4"), 16),
-        "m": pa.array([random.bytes(64) for _ in range(n)], pa.binary(64)),
+        "m": images(n),
     })
 
 a, b, c = (wj.stream(name, time="t", window=10**9) for name in "abc")
