@@ -81,6 +81,13 @@ class Combinations:
                 self._there.put(int(number), np.ones(1, np.int64))
         return numbers, new
 
+    def first_member(self, place: int, none: int) -> int:
+        """The first row of a stream in combinations that wait; ``none``: there are no such."""
+        first, waiting = self._tracked.first, self._tracked.tail - self._tracked.first
+        if not waiting:
+            return none
+        return min(none, int(self._members[place].get(first, waiting).min()))
+
     def mark(self, numbers: I64) -> None:
         """These have a partner."""
         self._tracked.mark(numbers)
@@ -269,12 +276,18 @@ class PresenceJoin(Intake):
         return set()
 
     def first_needed(self, stream: int) -> int:
-        """The first row of a stream that combinations to come may have."""
-        return min(
+        """The first row of a stream that combinations to come may have.
+
+        One that waits for its deadline may have rows that all joins have forgotten.
+        """
+        first = min(
             part.join.first_needed(part.streams.index(stream))
             for part in self._parts
             if stream in part.streams
         )
+        if not self.deferred or stream not in self.given:
+            return first
+        return self._table.first_member(self.given.index(stream), first)
 
     def done_by(self, stream: int) -> tuple[int, int]:
         """Results that rows of a stream completed, and candidates looked at for that."""

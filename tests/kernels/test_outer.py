@@ -402,3 +402,31 @@ def test_joined_partitions_give_nearest_partners(how: Any) -> None:
         batches += table.append_column("of", pa.array([name] * len(table))).to_batches()
     found = pa.Table.from_batches(list(join(batches)), query.bind(schemas_).schema)
     wj.testing.assert_same_results(found, query.run(tables))
+
+
+def test_payload_stays_with_combinations_that_wait() -> None:
+    """Of rows that all joins of a session have forgotten, one of them as it could not use them."""
+    number = pa.int64()
+    schemas = {
+        "a": pa.schema([("t", number), ("k", number), ("u", number), ("w", pa.list_(number))]),
+        "b": pa.schema([("t", number), ("k", number)]),
+        "c": pa.schema([("t", number), ("u", number)]),
+    }
+    a, b, c = (wj.stream(name, time="t", window=5) for name in "abc")
+    on = [a["k"] == b["k"], a["u"] == c["u"]]
+    query = wj.join(a, b, c, on=on, missing=[c], select=[a["t"], a["w"]])
+    pushes = [("c", {"t": [1], "u": [5]}), ("b", {"t": [20], "k": [1]})]
+    pushes.append(("a", {"t": [20], "k": [1], "u": [None], "w": [[7, 8]]}))
+    for t in (40, 60, 80):
+        pushes.append(("a", {"t": [t], "k": [2], "u": [0], "w": [[0]]}))
+        pushes += [("b", {"t": [t], "k": [3]}), ("c", {"t": [10 + t // 10], "u": [9]})]
+    pushes.append(("c", {"t": [100], "u": [9]}))
+    for options in ({}, {"hosts": 2, "segment": 4}):
+        found = []
+        with query.open(schemas, **options) as session:
+            for name, columns in pushes:
+                rows = pa.Table.from_pydict(columns, schemas[name])
+                found += session.push(name, rows).to_pylist()
+                assert found or session.first_needed(0) == 0
+            found += session.close().to_pylist()
+        assert found == [{"a_t": 20, "a_w": [7, 8]}]
