@@ -359,7 +359,7 @@ cdef class Ingest:
 
     cdef object _given(self, StreamJoiner joiner, int64_t sequence):
         """What is given out of the results."""
-        if joiner.give is not None:
+        if joiner.given is not None:  # whatever `give` is by now
             return self.results(joiner._found(), sequence)
         if self.names is not None:
             return joiner.out.finish_named(self.names)

@@ -200,6 +200,7 @@ cdef class StreamJoiner:
         cdef Watermark clock
         self.own.counts.rows_in += n
         self.results += self.out.used
+        self.given = None
         if self.give is not None:
             clock = <Watermark>self.clocks[self.number]
             clock.newest = max(clock.newest, newest)
@@ -220,7 +221,7 @@ cdef class StreamJoiner:
 
     cdef list _found(self):
         """Rows of every stream in each result of the last push, or what was made of them."""
-        if self.give is None:
+        if self.given is None:  # whatever `give` is now: looking after itself may change it
             return self.out.finish()
         found, self.given = self.given, None
         return found

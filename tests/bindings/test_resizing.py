@@ -179,3 +179,25 @@ def test_a_change_that_is_over_when_a_push_returns_holds_for_its_results(strateg
             assert session.metrics["results"] == count
             found.append(count)
     assert found[0] == found[1]
+
+
+def test_a_push_in_which_a_change_ends_gives_its_results() -> None:
+    a, b = (wj.stream(name, time="t", window=300) for name in "ab")
+    chance = np.random.default_rng(2)
+    rows = {
+        name: {"t": np.sort(chance.integers(0, 4_000, 4_000)), "k": chance.integers(0, 200, 4_000)}
+        for name in "ab"
+    }
+    with wj.join(a, b, on=a["k"] == b["k"]).open(
+        {"a": SCHEMA, "b": SCHEMA}, rows_only=True
+    ) as session:
+        at, found = dict.fromkeys(rows, 0), 0
+        for stop in range(200, 4_200, 200):
+            if stop in (400, 1_600, 2_800):
+                session.set_window("b", 500 if stop != 1_600 else 400, at=stop - 50)
+            for name, columns in rows.items():
+                upto = int(np.searchsorted(columns["t"], stop))
+                piece = {key: values[at[name] : upto] for key, values in columns.items()}
+                found += len(session.push(name, piece)["a"])
+                at[name] = upto
+                assert session.metrics["results"] == found
