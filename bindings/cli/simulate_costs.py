@@ -11,7 +11,8 @@ from dataclasses import asdict, replace
 from importlib.metadata import version
 
 from windjoin.diffusion.scenario import Costs, Scenario, ScenarioError
-from windjoin.host_costs import Compared, compared, cores, learn
+from windjoin.diffusion.worked import cores
+from windjoin.host_costs import Compared, compared, learn
 from windjoin.host_trials import HostTrial, host_trials
 
 HEADINGS = ("join", "strategy", "hosts", "simulated", "by the clock", "", "by processor time", "")

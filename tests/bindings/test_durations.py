@@ -34,7 +34,7 @@ SECOND = 10**9
         (np.timedelta64(2, "W"), 14 * 86_400 * SECOND),
         (np.timedelta64(3000, "ps"), 3),
         (np.timedelta64(7, "5s"), 35 * SECOND),
-        (pd.Timedelta("1ns"), 1),
+        (pd.Timedelta(1, "ns"), 1),
         (Duration(7), 7),
     ],
 )

@@ -250,7 +250,7 @@ def test_constants_of_every_kind_compare() -> None:
         (pa.array([timedelta(seconds=90)], pa.duration("ms")), "1m30s"),
         (pa.array([timedelta(seconds=90)], pa.duration("ms")), timedelta(seconds=90)),
         (pa.array([timedelta(seconds=90)], pa.duration("ms")), np.timedelta64(90, "s")),
-        (pa.array([timedelta(seconds=90)], pa.duration("ms")), pd.Timedelta("90s")),
+        (pa.array([timedelta(seconds=90)], pa.duration("ms")), pd.Timedelta(90, "s")),
         (pa.array([time(1, 2, 3)], pa.time32("s")), time(1, 2, 3)),
         (pa.array([Decimal("1.5")], pa.decimal128(5, 1)), Decimal("1.50")),
         (pa.array([5]), np.int8(5)),
