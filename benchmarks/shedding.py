@@ -30,6 +30,7 @@ from benchmarks.pushes import endless
 PAIRS, ROUNDS = 7, 4
 I64 = NDArray[np.int64]
 WINDOW_MS = 10_000
+FIRST_ITEM = 1_000_000
 
 
 def no_overload(batch: int, pushes: int, **options: Any) -> tuple[float, list[float]]:
@@ -99,24 +100,28 @@ def lagging(kind: str, seconds: int, rate: int, seed: int) -> dict[str, dict[str
         item = (t - lag) % circle // (3_000_000 * MATCHES[kind] // rate) * 7 + random.integers(
             0, 3, len(t)
         )
-        made[name] = {"t": t, **COLUMNS[kind](item + 1_000_000, random)}
+        made[name] = {"t": t, **COLUMNS[kind](item + FIRST_ITEM, random)}
     return made
 
 
+def _sets(item: I64, random: np.random.Generator) -> dict[str, Any]:
+    """That of the item, six of 10,000; those of other items have next to nothing of it."""
+    of_items = np.random.default_rng(9).integers(0, 10_000, (int(item.max()) - FIRST_ITEM + 1, 6))
+    offsets = np.arange(0, 6 * len(item) + 1, 6, dtype=np.int32)
+    return {"s": pa.ListArray.from_arrays(offsets, np.sort(of_items[item - FIRST_ITEM]).ravel())}
+
+
 def _vectors(item: I64, random: np.random.Generator) -> dict[str, Any]:
-    angle = (item[:, None] * np.arange(1, 17)) * 0.7391
-    return {"v": (np.sin(angle) + random.normal(0, 0.01, angle.shape)).astype(np.float32)}
+    """Near that of the item; those of other items are far."""
+    of_items = np.random.default_rng(9).normal(size=(int(item.max()) - FIRST_ITEM + 1, 16))
+    noise = random.normal(0, 0.01, (len(item), 16))
+    return {"v": (of_items[item - FIRST_ITEM] + noise).astype(np.float32)}
 
 
 COLUMNS: dict[str, Any] = {
     "W1 equality": lambda item, random: {"k": random.integers(0, 50, len(item)), "x": item},
     "W2 band": lambda item, random: {"k": random.integers(0, 1000, len(item)), "x": item},
-    "W3 sets": lambda item, random: {
-        "s": pa.ListArray.from_arrays(
-            np.arange(0, 6 * len(item) + 1, 6, dtype=np.int32),
-            np.sort(item[:, None] * 11 % 997 + np.arange(6) ** 2).ravel(),
-        )
-    },
+    "W3 sets": _sets,
     "W4 vectors": _vectors,
 }
 # equality and band leave a fiftieth of a window to be looked at

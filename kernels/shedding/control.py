@@ -17,6 +17,7 @@ from windjoin.kernels.shedding.costs import hop_of
 from windjoin.kernels.shedding.learned import AgeWindows, Direction
 from windjoin.kernels.shedding.rate import HASTE, LATE, SLOTS, PeriodBudget, Rate
 from windjoin.kernels.shedding.recall import Recall, Sums
+from windjoin.kernels.shedding.watched import KEPT, Watched
 from windjoin.kernels.spec import JoinSpec
 from windjoin.pyx.live.shedder import Beat, Shedder
 
@@ -28,7 +29,6 @@ LOOKS_SELDOM = 16  # one of so many that would be joined fully, were work left o
 LEAST_SAMPLE = 0.02  # of what `sample` says: something is learned however little is done
 MOST_CHUNK = 256  # rows between two looks at the clock
 UNKNOWN_CHUNK = 32  # and until it is known what a row takes
-KEPT = 0.7  # weight of what a row took in the slots before
 CALM = 0.25  # of a slot's part is needed: then the clock is read at
 LOOK_OF = 16  # one of so many times,
 ALERT_LOOK_OF = 4  # else so often
@@ -52,17 +52,6 @@ class Settings:
     width: int  # ticks of a basic window
     reach: float  # seconds of the longest window
     seed: int
-
-
-class _Watched:
-    """What was seen of one stream's rows when they were looked at last."""
-
-    def __init__(self, start: int, shedder: Shedder, direction: Direction) -> None:
-        self.start, self.shedder, self.direction = start, shedder, direction
-        self.rows = self.compared = self.probing = self.timed = self.skipped = 0
-        self.full, self.full_compared = 0.0, 0.0  # lately
-        self.row_ns = 0.0  # of joining a row, where all is joined
-        self.share: Share | None = None
 
 
 @dataclass(slots=True)
@@ -91,7 +80,7 @@ class Controller:
         self.allowance = PeriodBudget(settings.budget * settings.period)
         self.recall = [Recall() for _ in spec.streams]
         self.admission = Admission(len(spec.streams), settings.seed)
-        self.watched: list[_Watched] = []
+        self.watched: list[Watched] = []
         self._known: dict[tuple[int, tuple[int, ...]], Direction] = {}
         self.fraction = 1.0  # in use
         self.everything = True  # is compared, of the rows that are taken
@@ -143,7 +132,8 @@ class Controller:
             )  # fmt: skip
             old = known.get((number, hops), fresh)
             same = [hop.windows for hop in old.hops] == [hop.windows for hop in fresh.hops]
-            self.watched.append(_Watched(number, shedder, old if same else fresh))
+            spread = fresh.hops[0].spread
+            self.watched.append(Watched(number, shedder, old if same else fresh, spread))
         self._apply(self.fraction)
 
     # -- the beat --------------------------------------------------------------------------------
@@ -258,7 +248,7 @@ class Controller:
         self.allowance.spend(seen.spent)
         self._of_slot.take(seen)
 
-    def _learn(self, watched: _Watched) -> Sums:
+    def _learn(self, watched: Watched) -> Sums:
         """What rows that were joined fully found, and where."""
         shedder, hops = watched.shedder, watched.shedder.hops
         sums = Sums(*shedder.sums.tolist())
@@ -274,7 +264,7 @@ class Controller:
                 hops[number + 1].arrived[:] = 0
         return sums
 
-    def _measure(self, watched: _Watched, sums: Sums, seen: _Seen) -> None:
+    def _measure(self, watched: Watched, sums: Sums, seen: _Seen) -> None:
         """What rows of one stream took, and what they would have taken if all had been done."""
         shedder = watched.shedder
         rows, compared = shedder.rows - watched.rows, shedder.compared - watched.compared
@@ -286,6 +276,8 @@ class Controller:
         if watched.full > ENOUGH_ROWS:
             watched.full *= KEPT
             watched.full_compared *= KEPT
+        if self.settings.by_time:
+            watched.weigh_windows(sums)
         everything = self.everything
         watched.full += rows if everything else sums.full
         watched.full_compared += compared if everything else sums.compared
@@ -367,7 +359,7 @@ class Controller:
             self.admits = share
             self.beat.to_attend = True
 
-    def _tell(self, watched: _Watched, share: Share) -> None:
+    def _tell(self, watched: Watched, share: Share) -> None:
         shedder = watched.shedder
         for hop, windows, worth, limited in zip(
             watched.direction.hops, share.windows, share.worth, shedder.hops, strict=True
@@ -378,7 +370,7 @@ class Controller:
         watched.share = share
         self._set_chunk(watched, MOST_CHUNK)
 
-    def _set_chunk(self, watched: _Watched, most: int) -> None:
+    def _set_chunk(self, watched: Watched, most: int) -> None:
         """Rows between two looks: not so many that they take more than a part of a slot."""
         each = watched.row_ns
         if not self.settings.by_time and watched.full:

@@ -13,6 +13,13 @@ typedef struct {
     int64_t mask;
 } Column;
 
+/* The least and the greatest age of the rows that are asked for: how much earlier than the row of
+ * stream `start` they are. */
+typedef struct {
+    int start;
+    int64_t least, most;
+} AskedAges;
+
 /* n partial results ask for rows of one stream with lo <= time <= hi, or of an index that has a
  * `Locate` with lo <= row < hi. */
 typedef struct {
@@ -27,6 +34,7 @@ typedef struct {
     int64_t stride; /* the range of value v of probe i lies at v * stride + i */
     int64_t *const *row; /* similarity: row numbers, by stream that is bound */
     void *prober;         /* similarity: what a Prober holds for the hop */
+    const AskedAges *ages; /* that lo and hi were narrowed to, NULL: they were not */
 } Probe;
 
 /* Where a probe stopped because the pairs were full; all zero at the start. */

@@ -17,6 +17,7 @@ cdef extern from "hop.h" nogil:
         int64_t stride
         int64_t **row
         void *prober
+        const void *ages
     ctypedef struct Cursor:
         int64_t probe
         int64_t part

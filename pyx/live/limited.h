@@ -27,6 +27,7 @@ typedef struct {
     int64_t least_age[MOST_AGES];
     int64_t most_age[MOST_AGES];
     int range;    /* that is asked for now */
+    AskedAges asked; /* the same */
     Cursor inner; /* in that */
     int64_t *lo;
     int64_t *hi;
@@ -109,6 +110,7 @@ static inline void limits_narrow(Limits *all, const Probe *probe) {
         memcpy(all->hi, probe->hi, (size_t)probe->n * sizeof(int64_t));
     } else {
         int64_t least = all->least_age[all->range], most = all->most_age[all->range];
+        all->asked = (AskedAges){all->start, least, most};
         for (int64_t i = 0; i < probe->n; i++) {
             int64_t t = time_at(all->start_time, row[i]);
             int64_t lo = subtract_saturated(t, most), hi = subtract_saturated(t, least);
@@ -154,6 +156,7 @@ static int limits_serve(void *state, const Probe *probe, Cursor *cursor, Pairs *
     narrow = *probe;
     narrow.lo = all->lo;
     narrow.hi = all->hi;
+    narrow.ages = all->conduct->limited ? &all->asked : NULL;
     if (!cursor->part) {
         cursor->part = 1;
         all->range = 0;

@@ -75,6 +75,7 @@ cdef class Shedder(Runner):
     cdef int64_t *ends
     cdef readonly int64_t rows
     cdef readonly int64_t full
+    cdef readonly int64_t full_ns  # that they took
     cdef readonly int64_t skipped
     cdef readonly int64_t probing  # nanoseconds, of rows in `timed`
     cdef readonly int64_t timed

@@ -55,6 +55,7 @@ class Shedder(Runner):
     value: Any  # row numbers by stream -> worth of each result; None: 1
     rows: int
     full: int
+    full_ns: int
     skipped: int
     probing: int
     timed: int

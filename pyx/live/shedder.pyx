@@ -450,7 +450,7 @@ cdef class Shedder(Runner):
 
     cdef int _fully(self, int64_t n, Output out) except -1 nogil:
         """Join rows with all there is, one by one, and learn from them."""
-        cdef int64_t i, before, begun = out.used, at, missed
+        cdef int64_t i, before, begun = out.used, at, missed, since = fine_nanoseconds()
         cdef double candidates
         cdef const double *worth = NULL
         cdef double[::1] values
@@ -464,6 +464,7 @@ cdef class Shedder(Runner):
             self.sum[6] += candidates * candidates
             self.ends[i] = out.used
         self.conduct.learning = 0
+        self.full_ns += fine_nanoseconds() - since
         self.full += n
         self.sum[0] += n
         if self.value is not None and out.used > begun:

@@ -488,6 +488,7 @@ cdef class HopChain(Runner):
         probe.stride = self.stride
         probe.row = block.row
         probe.prober = hop.prober
+        probe.ages = NULL
 
     cdef int _insert_deferred(self, int number, int64_t n) except -1 nogil:
         """An index takes the rows that have been waiting for this."""

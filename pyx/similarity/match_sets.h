@@ -45,6 +45,7 @@ typedef struct {
     int64_t n_parts;
     int64_t begin, end; /* probes of the group that is answered now; none: equal */
     int64_t version; /* of the blocks that the answers are about */
+    int narrowed; /* whether they are about rows of some ages only */
     void *more; /* an index's own */
     int moving; /* the part whose answers change most from probe to probe */
     struct Others
@@ -81,7 +82,8 @@ static inline int part_grow(MeasureMatches *p, int64_t n) {
 #define NO_ROOM (-2) /* for one more answer beside the others */
 
 /* The answer of an asking row, to be filled if it is new; or NO_ROOM, or UNANSWERED. */
-static inline int32_t part_match_set(MeasureMatches *p, const Blocks *all, int64_t row) {
+static inline int32_t part_match_set(MeasureMatches *p, const Blocks *all, const AskedAges *ages,
+                                     int64_t row) {
     /* rows ask in about their order: those next to each other share a cache line of slots */
     uint64_t slot = ((uint64_t)(row >> 4) * 0x9E3779B97F4A7C15u) >> 52 << 4 | (row & 15);
     for (; p->slot[slot]; slot = (slot + 1) & (MATCH_SET_SLOTS - 1))
@@ -95,6 +97,12 @@ static inline int32_t part_match_set(MeasureMatches *p, const Blocks *all, int64
     if (a.lo < all->horizon)
         a.lo = all->horizon; /* a row that is bound may reach back to what expired */
     a.hi = add_saturated(time, p->own_window);
+    if (ages && ages->start == p->stream) { /* only so much of its window is asked for */
+        int64_t lo = subtract_saturated(time, ages->most),
+                hi = subtract_saturated(time, ages->least);
+        if (lo > a.lo) a.lo = lo;
+        if (hi < a.hi) a.hi = hi;
+    }
     a.first_block = blocks_between(all, a.lo, a.hi, &stop);
     a.n_blocks = stop - a.first_block;
     if (p->n_match_sets == MOST_MATCH_SETS) return NO_ROOM;

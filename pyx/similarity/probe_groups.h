@@ -38,11 +38,11 @@ static inline int group_begin(ProbeGroup *g, const Blocks *all, const Probe *pro
                 p->again++;
                 continue;
             }
-            int32_t place = part_match_set(p, all, row[i]);
+            int32_t place = part_match_set(p, all, probe->ages, row[i]);
             if (place == NO_ROOM && i > begin) goto full;
             if (place == NO_ROOM) {
                 part_flush(p);
-                place = part_match_set(p, all, row[i]);
+                place = part_match_set(p, all, probe->ages, row[i]);
             }
             if (place < 0) return 0;
             p->place[i - begin] = place;
@@ -155,8 +155,9 @@ static inline int serve_groups(const Blocks *all, const Probe *probe, Cursor *cu
     ProbeGroup *g = probe->prober;
     if (!cursor->stop) {
         g->begin = g->end = 0;
-        if (g->version != all->version) group_flush(g);
+        if (g->version != all->version || g->narrowed || probe->ages) group_flush(g);
         g->version = all->version;
+        g->narrowed = probe->ages != NULL;
         cursor->stop = 1; /* begun */
     }
     while (cursor->probe < probe->n) {

@@ -339,6 +339,26 @@ def test_every_index_gives_true_results_and_all_of_them_without_overload(
         assert not fraction
 
 
+@pytest.mark.parametrize("basic", ["200ms", "1s"])
+def test_an_index_of_vectors_is_asked_for_the_same_rows_as_a_scan(basic: str) -> None:
+    """It keeps answers about rows, which are about some ages only while load is shed."""
+    streams = lagging(40, 60, 3.0)
+    a, b = (wj.stream(name, time="t", window=WINDOW, unit="ms") for name in "ab")
+    near = wj.join(a, b, on=wj.l2(a["v"], b["v"]) <= 0.5)
+    found = []
+    for query in (scanned(), near):
+        session = query.open(rows_only=True, shed=shedding(9000, basic_window=basic))
+        for name, rows in pushes(streams):
+            values = (rows["x"] - 1_000_000).astype(np.float32)[:, None]
+            results = session.push(name, {**rows, "v": values})
+            found.append(set(zip(results["a"].tolist(), results["b"].tolist(), strict=True)))
+        assert session.metrics["shedding"]["shedding"]
+        session.close()
+    half = len(found) // 2
+    assert found[:half] == found[half:]
+    assert sum(map(len, found)) > 200
+
+
 def test_utility_says_what_is_worth_it() -> None:
     streams = lagging(60, 60, 3.0)
     other = lagging(60, 60, 7.0, seed=8)["b"]
