@@ -131,8 +131,8 @@ CONDITIONS: dict[str, Any] = {
     "W3 sets": lambda a, b: wj.overlap(a["s"], b["s"]) >= 5,
     "W4 vectors": lambda a, b: wj.l2(a["v"], b["v"]) <= 0.3,
 }
-# of each stream: an exact run takes many times what is done at beats
-RATES = {"W1 equality": 6_000, "W2 band": 6_000, "W3 sets": 20_000, "W4 vectors": 12_000}
+# of each stream: an exact run takes about a core, many times what is done at beats
+RATES = {"W1 equality": 12_000, "W2 band": 12_000, "W3 sets": 40_000, "W4 vectors": 20_000}
 LAG_US, OVERLOAD_WINDOW_US, PUSH_US = 2_400_000, 4_000_000, 10_000
 MATCHES = {"W1 equality": 50, "W2 band": 50, "W3 sets": 5, "W4 vectors": 5}  # of items, about
 

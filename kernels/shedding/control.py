@@ -13,7 +13,7 @@ from windjoin.kernels.order import Order
 from windjoin.kernels.shedding.admission import Admission
 from windjoin.kernels.shedding.ages import ranges
 from windjoin.kernels.shedding.allotment import Policy, Scope, Share, allot
-from windjoin.kernels.shedding.costs import hop_of
+from windjoin.kernels.shedding.costs import alone_ns, hop_of
 from windjoin.kernels.shedding.learned import AgeWindows, Direction
 from windjoin.kernels.shedding.rate import HASTE, LATE, SLOTS, PeriodBudget, Rate
 from windjoin.kernels.shedding.recall import Recall, Sums
@@ -132,8 +132,9 @@ class Controller:
             )  # fmt: skip
             old = known.get((number, hops), fresh)
             same = [hop.windows for hop in old.hops] == [hop.windows for hop in fresh.hops]
-            spread = fresh.hops[0].spread
-            self.watched.append(Watched(number, shedder, old if same else fresh, spread))
+            watched = Watched(number, shedder, old if same else fresh, alone_ns(order.steps))
+            watched.spread = fresh.hops[0].spread
+            self.watched.append(watched)
         self._apply(self.fraction)
 
     # -- the beat --------------------------------------------------------------------------------

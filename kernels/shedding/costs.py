@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windjoin.kernels.order import OrderHop
 from windjoin.kernels.shedding.learned import AgeWindows, HopYield
 
 PROBE_NS = 40.0
 CANDIDATE_NS = 2.0
+ALONE_NS = 500.0
+
+
+def alone_ns(steps: Sequence[OrderHop]) -> float:
+    """What it takes to join a row on its own, however little it looks at.
+
+    Other hops and filters make of that what they like: then it is infinite.
+    """
+    return ALONE_NS if len(steps) == 1 and not steps[0].filters else float("inf")
 
 
 def hop_of(step: OrderHop, windows: AgeWindows, by_time: bool, last: bool) -> HopYield:

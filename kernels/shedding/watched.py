@@ -8,17 +8,17 @@ from windjoin.kernels.shedding.recall import Sums
 from windjoin.pyx.live.shedder import Shedder
 
 KEPT = 0.7  # weight of what a row took in the slots before
-ALONE_NS = 500.0  # that joining a row on its own takes, however little it looks at
 
 
 class Watched:
     """What was seen of one stream's rows when they were looked at last."""
 
-    def __init__(self, start: int, shedder: Shedder, direction: Direction, spread: float) -> None:
-        """``spread``: what asking all windows of the first hop takes, as planned."""
+    def __init__(self, start: int, shedder: Shedder, direction: Direction, alone: float) -> None:
+        """``alone``: what a row on its own takes, whatever it asks; inf: it tells nothing."""
         self.start, self.shedder, self.direction = start, shedder, direction
         self.rows = self.compared = self.probing = self.timed = self.skipped = self.full_ns = 0
-        self.spread = spread
+        self.spread = direction.hops[0].spread
+        self.alone = alone
         self.alone_ns = 0.0  # of a row that is joined fully on its own, but for its candidates
         self.full, self.full_compared = 0.0, 0.0  # lately
         self.row_ns = 0.0  # of joining a row, where all is joined
@@ -32,9 +32,9 @@ class Watched:
         """
         taken, self.full_ns = self.shedder.full_ns - self.full_ns, self.shedder.full_ns
         hop = self.direction.hops[0]
-        if len(self.direction.hops) == 1 and sums.full:
+        if sums.full:
             each = max(taken - hop.candidate * sums.compared, 1.0) / sums.full
             old = self.alone_ns or each
             # other programs make some seem long
             self.alone_ns = KEPT * old + (1 - KEPT) * min(each, 2 * old)
-            hop.spread = max(self.spread, self.alone_ns - ALONE_NS)
+            hop.spread = max(self.spread, self.alone_ns - self.alone)

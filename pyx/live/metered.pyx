@@ -19,7 +19,8 @@ cdef class MeteredInput(SessionBase):
             return self.push_rows(stream, rows)
         if beat.to_tell:
             self.tell()
-        measured = beat.measures()
+        beat.until_measured -= 1
+        measured = beat.until_measured <= 0 and beat.measures()
         try:
             return self.push_rows(stream, rows)
         finally:

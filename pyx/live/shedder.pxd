@@ -1,3 +1,4 @@
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from windjoin.pyx.base.column cimport ColumnView
@@ -5,6 +6,7 @@ from windjoin.pyx.live.limited cimport Conduct, Limits
 from windjoin.pyx.base.output cimport Output, Runner
 
 
+@cython.final
 cdef class Beat:
     cdef int kind
     cdef object clock
@@ -32,10 +34,10 @@ cdef class Beat:
     cdef public int64_t most_charged  # nanoseconds for others that were not, at most
     cdef public int64_t longest_push  # that was measured, since this was set to 0
     cdef int64_t until_measured  # pushes
+    cdef int64_t gap  # pushes from the last that was measured to the next
     cdef int64_t begun_of  # as many as the push that is on stands for
-    cdef readonly uint64_t pushes
+    cdef readonly uint64_t pushes  # up to the last that was measured
     cdef bint measures(self) noexcept
-    cdef bint _measures_this(self) noexcept
     cdef bint rests(self) noexcept nogil
     cdef int64_t _charged(self, int64_t took) noexcept
     cpdef void end(self) noexcept
@@ -44,6 +46,7 @@ cdef class Beat:
     cdef bint due(self) except -1 nogil
 
 
+@cython.final
 cdef class Shedder(Runner):
     cdef Runner inner
     cdef Beat beat

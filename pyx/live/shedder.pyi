@@ -1,16 +1,15 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import disjoint_base
 from windjoin.pyx.base.column import ColumnView
 from windjoin.pyx.base.output import Output, Runner
 from windjoin.pyx.live.limited import Limited
 
 def draws(seed: int, stream: int, first: int, n: int, share: float) -> NDArray[np.bool_]: ...
 
-@disjoint_base
+@final
 class Beat:
     next: float
     spent: float
@@ -40,7 +39,7 @@ class Beat:
     @property
     def pushing(self) -> int: ...
 
-@disjoint_base
+@final
 class Shedder(Runner):
     hops: list[Limited]
     exact: bool

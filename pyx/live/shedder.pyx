@@ -3,6 +3,7 @@
 Which rows are joined fully is drawn by a hash of their number, so it depends neither on how rows
 are pushed nor on what was drawn before.
 """
+cimport cython
 from libc.stdint cimport INT64_MAX, INT64_MIN, UINT64_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -58,6 +59,7 @@ def draws(int64_t seed, int stream, int64_t first, int64_t n, double share):
     return drawn
 
 
+@cython.final
 cdef class Beat:
     """The clock of a session that sheds, and what has been spent since it was looked at.
 
@@ -74,7 +76,7 @@ cdef class Beat:
         self.tick_s, self.longest, self.by_time = tick_s, longest, by_time
         for s in range(16):
             self.newest[s] = INT64_MIN
-        self.measured_of = self.look_of = self.until_measured = 1
+        self.measured_of = self.look_of = self.until_measured = self.gap = 1
         self.now = self.read()
         self.next = self.now
         self.alarm = float("inf")
@@ -99,21 +101,18 @@ cdef class Beat:
         return self.joining + self._charged(fine_nanoseconds() - self.begun_at)
 
     cdef bint measures(self) noexcept:
-        """Whether the push that begins now is measured."""
-        self.pushes += 1
-        self.until_measured -= 1
-        if self.until_measured > 0:
-            return False
-        return self._measures_this()
+        """Whether the push that begins now is measured, as it is its turn; when the next is.
 
-    cdef bint _measures_this(self) noexcept:
-        """It does; how many pushes it is to the next, as many as one stands for on average."""
+        It is as many pushes to the next as one stands for on average.
+        """
         if not self.by_time:
             self.until_measured = INT64_MAX
             return False
-        self.until_measured = 1
+        self.pushes += self.gap
+        self.gap = 1
         if self.measured_of > 1:
-            self.until_measured += _mixed(self.pushes) % <uint64_t>(2 * self.measured_of - 1)
+            self.gap += _mixed(self.pushes) % <uint64_t>(2 * self.measured_of - 1)
+        self.until_measured = self.gap
         self.begun_of, self.begun_at = self.measured_of, fine_nanoseconds()
         return True
 
@@ -192,6 +191,7 @@ cdef class Beat:
         return self.now >= self.next or self.spent >= self.alarm
 
 
+@cython.final
 cdef class Shedder(Runner):
     """Runs the start rows of one stream through a pipeline whose indexes are `Limited`.
 
