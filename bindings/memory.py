@@ -42,6 +42,17 @@ def parse_size(size: Any, place: str) -> int:
     return parsed
 
 
+def size_text(size: int) -> str:
+    """A number of bytes as `parse_size` takes it.
+
+    >>> size_text(2_000_000_000), size_text(1 << 20), size_text(1500)
+    ('2GB', '1MiB', '1500B')
+    """
+    units = sorted(UNITS.items(), key=lambda unit: -unit[1])
+    name, unit = next((name, unit) for name, unit in units if size % unit == 0)
+    return f"{size // unit}{name[:-1].upper().replace('I', 'i').replace('K', 'k')}B"
+
+
 @dataclass(frozen=True)
 class Memory:
     """A bound on what a session holds in memory, for ``memory=`` of `Query.open`.

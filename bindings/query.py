@@ -128,6 +128,7 @@ class Query:
         tuning: Tuning | None = None,
         memory: int | str | Memory | None = None,
         spill: FilePath | None = None,
+        on_full: OnFull = "spill",
         output: FilePath | None = None,
     ) -> pa.Table:
         """Join whole tables in this process.
@@ -144,9 +145,10 @@ class Query:
         ``tuning``: more that hosts can be told; see `Tuning`.
         ``progress``: a bar, or a function of (done, in all).
         ``ordered``: results by their time, then by their members (time, row) stream by stream.
-        ``memory``, ``spill``: join in stretches of time, read as they are needed, within so much
-        memory; see `open`.  ``output``: a Parquet, Arrow, CSV or JSON-lines file that results are
-        written to as they come, or "-", standard output; its path is then what comes back.
+        ``memory``, ``spill``, ``on_full``: join in stretches of time, read as they are needed,
+        within so much memory; see `open`.
+        ``output``: a Parquet, Arrow, CSV or JSON-lines file that results are written to as they
+        come, or "-", standard output; its path is then what comes back.
 
         >>> import windjoin as wj
         >>> calls = wj.stream("calls", time="t", window=10)
@@ -160,14 +162,16 @@ class Query:
         """
         from windjoin.run import RunOptions, run
 
-        if memory is not None or spill is not None or output is not None:
-            from windjoin.streamed import refuse_others, run_streamed
+        bounded = memory is not None or spill is not None or on_full != "spill"
+        if bounded or output is not None:
+            from windjoin.streamed import Bounds, refuse_others, run_streamed
 
             refuse_others(
                 threads=threads, hosts=hosts, strategy=None if strategy == "auto" else strategy,
                 segment=segment, ordered=ordered or None, weights=weights, tuning=tuning,
             )  # fmt: skip
-            streamed: pa.Table = run_streamed(self, tables, memory, spill, output, progress)
+            bounds = Bounds(memory, spill, on_full)
+            streamed: pa.Table = run_streamed(self, tables, bounds, output, progress)
             return streamed
         options = RunOptions(threads, hosts, strategy, segment, progress, ordered, weights, tuning)
         table, done = run(self, tables, options)
@@ -180,6 +184,7 @@ class Query:
         *,
         memory: int | str | Memory | None = None,
         spill: FilePath | None = None,
+        on_full: OnFull = "spill",
         progress: ProgressOption = False,
     ) -> Iterator[pa.RecordBatch]:
         """Join tables larger than memory: record batches of results, as they are found.
@@ -187,7 +192,7 @@ class Query:
         ``tables``: as in `run`.  They are read as the streams come on, the columns and row groups
         that are needed.  Row groups of Parquet may overlap in time and rows within them be in any
         order; other files are in order of time, or sorted within ``memory``.
-        ``memory``, ``spill``: as in `open`; without, the windows are what is held.
+        ``memory``, ``spill``, ``on_full``: as in `open`; without, the windows are what is held.
 
         >>> import windjoin as wj
         >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
@@ -198,7 +203,7 @@ class Query:
         """
         from windjoin.streamed import streamed
 
-        return streamed(self, tables, memory, spill, progress)
+        return streamed(self, tables, memory, spill, on_full, progress)
 
     def indices(
         self,

@@ -269,22 +269,33 @@ def streamed(
     tables: Mapping[str, Any],
     memory: Any = None,
     spill: Any = None,
+    on_full: Any = "spill",
     progress: ProgressOption = False,
 ) -> Iterator[pa.RecordBatch]:
     """What `Query.stream` gives; wrong tables and options are refused at once."""
-    return Streamed(query, tables, memory, spill).batches(progress)
+    return Streamed(query, tables, Bounds(memory, spill, on_full)).batches(progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What was asked of memory."""
+
+    memory: Any = None
+    spill: Any = None
+    on_full: Any = "spill"
+
+
+UNBOUNDED = Bounds()
 
 
 class Streamed:
     """One join of tables that are read as they are needed."""
 
-    def __init__(
-        self, query: Query, tables: Mapping[str, Any], memory: Any = None, spill: Any = None
-    ) -> None:
-        asked = asked_memory(memory, spill, "spill")
+    def __init__(self, query: Query, tables: Mapping[str, Any], bounds: Bounds = UNBOUNDED) -> None:
+        asked = asked_memory(bounds.memory, bounds.spill, bounds.on_full)
         if not isinstance(tables, Mapping) or set(tables) != set(query.names):
             raise QueryError(f"give a dictionary with a table for each of {', '.join(query.names)}")
-        self.query, self._bounds = query, (memory, spill)
+        self.query, self._bounds = query, bounds
         self.sources = [Source(query, n, tables[name]) for n, name in enumerate(query.names)]
         bound = query.bind({source.name: source.schema for source in self.sources})
         for source, columns in zip(self.sources, needed_columns(bound), strict=True):
@@ -315,7 +326,7 @@ class Streamed:
 
     def batches(self, progress: ProgressOption = False) -> Iterator[pa.RecordBatch]:
         """Record batches of results as they are found."""
-        memory, spill = self._bounds
+        bounds = self._bounds
         query, sources = self.query, self.sources
         left = {source.name: source.pieces() for source in sources}
         known = [source.rows for source in sources]
@@ -328,8 +339,8 @@ class Streamed:
             report = stack.enter_context(progress_bar(progress, "joining", "rows"))
             s = stack.enter_context(
                 query.open(
-                    self.schemas, lateness=self._lateness(), on_late="raise", memory=memory,
-                    spill=spill,
+                    self.schemas, lateness=self._lateness(), on_late="raise",
+                    memory=bounds.memory, spill=bounds.spill, on_full=bounds.on_full,
                 )
             )  # fmt: skip
             while left:
@@ -386,13 +397,12 @@ def refuse_others(**options: Any) -> None:
 def run_streamed(
     query: Query,
     tables: Mapping[str, Any],
-    memory: Any,
-    spill: Any,
+    bounds: Bounds,
     output: Any,
     progress: ProgressOption,
 ) -> Any:
     """What `Query.run` gives with ``memory=`` or ``output=``."""
-    made = Streamed(query, tables, memory, spill)
+    made = Streamed(query, tables, bounds)
     batches = made.batches(progress)
     if output is None:
         return pa.Table.from_batches(list(batches), made.schema)

@@ -12,15 +12,18 @@ import windjoin as wj
 from windjoin.cli.conditions import parse_expression
 from windjoin.datasets import is_uri
 from windjoin.errors import InputError, QueryError, hint
+from windjoin.memory import OnFull
 from windjoin.query import Query
 from windjoin.row_windows import window_of
 from windjoin.streams import Stream
 
 _QUERY_KEYS = (
     "on", "select", "closed", "cross", "exclude_self", "nearest", "direction", "how", "keep",
-    "exists", "missing", "ordered", "threads", "output", "memory", "spill", "streams", "shed",
+    "exists", "missing", "ordered", "threads", "output", "memory", "spill", "on_full", "streams",
+    "shed",
 )  # fmt: skip
 _SHED_KEYS = tuple(field.name for field in fields(wj.Shedding))
+_MEMORY_KEYS = ("limit", "spill", "share", "idle", "choose", "groups", "disk_limit")
 _STREAM_KEYS = ("path", "time", "window", "unit", "where", "idle")
 _SHAPES: dict[type, str] = {str: "a text", bool: "true or false", int: "a whole number"}
 
@@ -34,8 +37,9 @@ class QueryFile:
     output: Path | None
     threads: int | None
     ordered: bool
-    memory: str | None
+    memory: wj.Memory | None
     spill: Path | None
+    on_full: OnFull
     shed: wj.Shedding | None = None
 
 
@@ -81,10 +85,26 @@ def _described(described: Mapping[str, Any], folder: Path) -> QueryFile:
         None if output is None else Path("-") if output == "-" else folder / output,
         _value(described, "threads", int, None),
         _value(described, "ordered", bool, False),
-        _value(described, "memory", str, None),
+        _memory(described.get("memory"), folder),
         None if spill is None else folder / spill,
+        _value(described, "on_full", str, "spill"),
         _shedding(described.get("shed"), streams),
     )
+
+
+def _memory(given: Any, folder: Path) -> wj.Memory | None:
+    """``memory = "2GB"``, or ``[memory]``: arguments of `Memory`, but for those of hosts."""
+    if given is None:
+        return None
+    table = given if isinstance(given, dict) else {"limit": given}
+    _check_keys(table, _MEMORY_KEYS, "[memory]")
+    if "limit" not in table:
+        raise QueryError("[memory]: limit is missing")
+    spill = _value(table, "spill", str, None)
+    try:
+        return wj.Memory(**{**table, "spill": spill and folder / spill})
+    except QueryError as error:
+        raise QueryError(f"[memory]: {error}" if table is given else str(error)) from error
 
 
 def _shedding(table: Any, streams: Mapping[str, Stream]) -> wj.Shedding | None:

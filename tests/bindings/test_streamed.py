@@ -215,3 +215,70 @@ def test_a_session_that_sheds_writes_to_standard_output_too(
     said = capfd.readouterr()
     assert len(said.out.splitlines()) == 3
     assert "2 results from 6 rows" in said.err
+
+
+def _session_options(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What sessions are opened with from now on."""
+    asked: list[dict[str, Any]] = []
+    opened = wj.Query.open
+
+    def open_it(self: wj.Query, *given: Any, **options: Any) -> Any:
+        asked.append(options)
+        return opened(self, *given, **options)
+
+    monkeypatch.setattr(wj.Query, "open", open_it)
+    return asked
+
+
+def test_a_query_file_says_all_of_memory(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, asked = folder / "query.toml", _session_options(monkeypatch)
+    table = """
+[memory]
+limit = "3MB"
+spill = "disk"
+share = 0.5
+idle = 1
+choose = "largest"
+groups = 7
+disk_limit = "1GB"
+"""
+    query.write_text(f'on_full = "spill"\n{query.read_text()}{table}')
+    out = folder / "out.parquet"
+    assert main(["run", str(query), "--output", str(out)]) == 0
+    wanted = wj.Memory(
+        "3MB", folder / "disk", 0.5, idle=1, choose="largest", groups=7, disk_limit="1GB"
+    )
+    assert asked[-1]["memory"] == wanted
+    assert "joined within 3MB: " in capsys.readouterr().out
+    options = "--memory 4MB --share 0.25 --choose random --groups 9 --idle 2 --disk-limit 2GB"
+    assert main(["run", str(query), "--output", str(out), *options.split()]) == 0
+    wanted = wj.Memory(
+        "4MB", folder / "disk", 0.25, idle=2, choose="random", groups=9, disk_limit="2GB"
+    )
+    assert asked[-1]["memory"] == wanted
+    assert main(["run", str(query), "--on-full", "error", "--output", str(out)]) == 0
+    assert asked[-1]["on_full"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", "--share 0.5", "--share needs --memory, or memory in the query file"),
+        ("", "--on-full shed", "on_full='shed' needs memory="),
+        ('on_full = "sched"\nmemory = "1MB"\n', "", "on_full='sched'; did you mean 'shed'?"),
+        ("memory = {share = 0.5}\n", "", "[memory]: limit is missing"),
+        ('memory = {limit = "1MB", grups = 3}\n', "", "[memory] has the unknown key 'grups'"),
+        ('memory = {limit = "1MB", share = 3}\n', "", "[memory]: share=3: give a part of"),
+        ("memory = true\n", "", "memory=True: give bytes"),
+    ],
+)
+def test_what_is_wrong_about_memory_is_told(
+    text: str, options: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = folder / "query.toml"
+    query.write_text(f"{text}{query.read_text()}")
+    given = ["run", str(query), "--output", str(folder / "out.parquet"), *options.split()]
+    assert main(given) == 1
+    assert message in capsys.readouterr().err
