@@ -92,6 +92,15 @@ class Payload:
         else:
             self.pages.append(table.select(self._paged), True)
 
+    def lend(self, table: pa.Table) -> None:
+        """Keep the rows of a table; what lies in pages is copied when somebody asks for it.
+
+        Not where several threads may ask.
+        """
+        self._chunks.append(table)
+        if self._paged:
+            self.pages.lend(table.select(self._paged))
+
     def expire(self, head: int) -> None:
         """Rows before ``head`` are not asked for any more."""
         self.pages.expire(head)

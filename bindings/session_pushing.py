@@ -11,7 +11,7 @@ from windjoin.kernel_errors import AS_OWN_ERRORS
 from windjoin.kernels.live import LiveJoin
 from windjoin.kinds import INT64_MAX
 from windjoin.own_times import END
-from windjoin.push_many import Batch, by_time, joined, stretches, whole_batches
+from windjoin.push_many import STRETCH, Batch, by_time, joined, stretches, whole_batches
 from windjoin.session_opening import OpeningSession
 from windjoin.session_state import Results
 
@@ -167,8 +167,9 @@ class PushingSession(OpeningSession):
         with AS_OWN_ERRORS:
             for batch in batches:
                 self._payloads[batch.stream].append(batch.table)
-            alone = isinstance(live, LiveJoin)
-            parts = stretches(batches, newest) if alone else whole_batches(batches)
+            short = len(batches) == 1 and 0 < len(batches[0].table) <= STRETCH
+            cut = isinstance(live, LiveJoin) and not short
+            parts = stretches(batches, newest) if cut else whole_batches(batches)
             for part in parts:
                 memory.make_room(part.stop - part.start)
                 found = live.push(*part.rows())

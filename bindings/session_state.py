@@ -175,8 +175,10 @@ class SessionState(SessionBase):
     def _with_owed(self, results: Results) -> Results:
         """Results after those that promises completed."""
         owed, self._owed = [*self._owed, results], []
+        if len(owed) > 1 and results is self._empty:
+            owed.pop()
         if len(owed) == 1:
-            return results
+            return owed[0]
         if isinstance(results, dict):
             parts = [list(one.values()) for one in owed if isinstance(one, dict)]
             columns = [np.concatenate(column) for column in zip(*parts, strict=True)]

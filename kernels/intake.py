@@ -238,6 +238,16 @@ class Intake(ABC):
         extent = self.windows[stream].extent
         extent.head = extent.tail = row
 
+    def keys_known(self) -> dict[int, tuple[int, int | None]]:
+        """How many keys each space has and where those that lie close together begin, if they do:
+        what `reserve_keys` takes of another."""
+        return {number: (one.used, one.close_from) for number, one in self._spaces.items()}
+
+    def reserve_keys(self, known: Mapping[int, tuple[int, int | None]]) -> None:
+        """Room for keys that are about to come; before any has."""
+        for number, (keys, close_from) in known.items():
+            self._spaces[number].reserve(keys, close_from)
+
     def exporter(self, stream: int, keys: dict[int, I64] | None = None) -> Exporter:
         """What gives rows of a stream by arrival number; see there for ``keys``."""
         return Exporter(self.windows[stream], self._spaces, keys)
@@ -264,6 +274,11 @@ class Intake(ABC):
     def retain(self, rows: Sequence[I64]) -> None:
         """Keep only some rows of every stream, by number: they become the last ones there are."""
         raise NotImplementedError
+
+    def forget(self, rows: Sequence[I64]) -> bool:
+        """The same as `retain` where rows go with all others of their keys: those that stay keep
+        their numbers, and what has gone matches nothing.  False: not done, as indexes cannot."""
+        return False
 
     @property
     def given_before(self) -> int:

@@ -16,6 +16,8 @@ from windjoin.kernels.replanning import LEAST_ROWS, Replanner, better_orders, se
 from windjoin.kernels.spec import I64, ArrayColumn, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.pyx.base.output import Runner
+from windjoin.pyx.encoding.keys import KeySpace
+from windjoin.pyx.indexes.cache_lines import CacheLineIndex
 from windjoin.pyx.live.store import Store, expire
 from windjoin.pyx.live.stream_joiner import StreamJoiner
 from windjoin.pyx.probing.pipeline import Pipeline
@@ -222,6 +224,31 @@ class LiveJoin(Intake):
             window.retain(kept)
         self._renew()
         self._compact_at = max(COMPACT_AT, 2 * self._keys_held())
+
+    def forget(self, rows: Sequence[I64]) -> bool:
+        """Let rows but some go, with all of their keys; the others stay as they are."""
+        found = self._by_key_alone()
+        if found is None:
+            return False
+        for window, kept in zip(self.windows, rows, strict=True):
+            window.blank(kept)
+        gone = found.forget(self._codes_alive()[0])
+        for window in self.windows:
+            for index in window.indexes.values():
+                index.forget(gone)  # type: ignore[attr-defined]
+        self._compact_at = max(COMPACT_AT, 2 * self._keys_held())
+        return True
+
+    def _by_key_alone(self) -> KeySpace | None:
+        """The space of the one key of integers that all streams have and all indexes go by."""
+        if list(self._spaces) != [0] or type(self._spaces[0]) is not KeySpace:
+            return None
+        for window in self.windows:
+            if len(window.spec.keys) != 1 or window.spec.varlen:
+                return None
+            if any(type(index) is not CacheLineIndex for index in window.indexes.values()):
+                return None
+        return self._spaces[0]
 
     def resume(self, results: int, done: list[tuple[int, int]]) -> None:
         """Go on counting where another left off; ``done``: by stream, as `done_by` has it."""

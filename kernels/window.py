@@ -144,6 +144,11 @@ class Window(Side):
         """Times of rows that are here."""
         return self._time.take(rows)
 
+    def times_held(self) -> I64:
+        """Times of all rows, of those that match nothing `LONG_AGO`."""
+        times: I64 = self._time.get(self.head, len(self))
+        return times
+
     def serve(self, access: Access) -> None:
         """Keep the index of ``access`` from now on; rows that are here already are put into it."""
         if access.identity in self.indexes:
@@ -221,6 +226,15 @@ class Window(Side):
                 ring.put(first, values)
         self.extent.head = first
         self.extent.settle()
+
+    def blank(self, kept: I64) -> None:
+        """Let all rows but some, by number, match nothing; indexes are not told."""
+        gone = np.ones(len(self), np.bool_)
+        gone[kept - self.head] = False
+        rows = np.flatnonzero(gone) + self.head
+        self._time.fill(rows, LONG_AGO)
+        for ring in self._codes:
+            ring.fill(rows, -1)
 
     def renumber(self, spaces: Mapping[int, Codes]) -> None:
         """Give rows other codes, by space; indexes by the old ones are gone."""

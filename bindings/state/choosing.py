@@ -65,7 +65,8 @@ def chosen_groups(
     newest = np.full(count, np.iinfo(np.int64).min)
     for (_, times), of in zip(alive, groups, strict=True):
         size += np.bincount(of, minlength=count)
-        np.maximum.at(newest, of, times)
+        if policy.idle is not None:
+            np.maximum.at(newest, of, times)
     if policy.may is not None:
         size[~policy.may] = 0
     there = np.flatnonzero(size)

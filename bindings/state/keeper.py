@@ -16,7 +16,7 @@ from windjoin.progress import ProgressFunction
 from windjoin.pyx.base.output import release
 from windjoin.pyx.live.store import Allowance
 from windjoin.row_windows import counts_rows
-from windjoin.state.choosing import Counted, Policy, chosen_groups, oldest
+from windjoin.state.choosing import Alive, Counted, Masks, Policy, chosen_groups, oldest
 from windjoin.state.generation_files import GenerationFiles, reason_of
 from windjoin.state.group_hosts import GroupHosts
 from windjoin.state.keeper_report import counted, explained
@@ -33,9 +33,8 @@ EASY = 1 << 13  # bytes of the limit for each of them
 PART_UNSEEN = 32  # of the limit: rows that take no more than that come before somebody looks
 MOST_UNSEEN = 8  # times as many as CHECK_EVERY, as rows that come may be wider than those that did
 FEWER = 0.75  # of the rows there were, so that it pays to give room back
-ROOMY = 0.75  # of the limit: so much less than all is held that more rows may fit after all,
-RAISED = 1.1  # by so much
-PATIENCE = 4  # spills until that is tried again after it was too much
+RAISED = 1.1  # times the rows that fit, as more may if less is held than the limit
+PATIENCE = 8  # spills until that is tried again after it was too much
 COLD_SHARE = 16  # of the limit: less payload in memory is not worth a file
 
 
@@ -72,6 +71,7 @@ class Keeper:
         self.files = GenerationFiles(live, self.residence, asked, on_full == "spill")
         self.owing = Owing(live, self.residence, self.files, self.limit, self._spec_with)
         self.owing.on_settled = self._settled
+        self.owing.on_cool = self._cool
         self.counted = Counted(asked.groups)
         self._random = np.random.default_rng(0)
         self.done = Spilled()
@@ -141,7 +141,7 @@ class Keeper:
 
     def _recount(self) -> int:
         """The same with no more room than the rows that are left need."""
-        rows = sum(map(len, self._live.windows))
+        rows = self.residence.rows
         if rows < FEWER * self._rows_then:
             self._live.begin_anew()
             release()
@@ -154,7 +154,7 @@ class Keeper:
 
     def _measure(self) -> int:
         self._bytes, self._since = self._session.state_bytes, 0
-        self._rows_seen = sum(map(len, self._live.windows))
+        self._rows_seen = self.residence.rows
         if self._rows_seen:
             fit = self.limit // PART_UNSEEN * self._rows_seen // max(self._bytes, 1)
             self._often = max(self._least_often, min(fit, MOST_UNSEEN * CHECK_EVERY))
@@ -218,7 +218,7 @@ class Keeper:
         if self.files.wait or not rows:
             return False
         part = self._part_used(host)
-        if over and part <= ROOMY and self.done.spills >= self._learned_at.get(host, 0) + PATIENCE:
+        if over and part <= 1 and self.done.spills >= self._learned_at.get(host, 0) + PATIENCE:
             # indexes grow by leaps, so a limit that was learned at one is not the last word
             self.most_rows[host] = int(RAISED * rows) + 1
             return False
@@ -233,7 +233,7 @@ class Keeper:
     def rows_of(self, host: int | None) -> int:
         """Rows in memory, of a host or all."""
         if host is None or self.hosts is None:
-            return sum(map(len, self._live.windows))
+            return self.residence.rows
         return self.hosts.rows_of(host)
 
     def _part_used(self, host: int | None) -> float:
@@ -246,10 +246,11 @@ class Keeper:
         """Cold payload first: that delays no result."""
         payloads = self._session._payloads
         if sum(p.bytes_on_disk for p in payloads) > self._mapped:
-            for payload in payloads:
-                payload.cool()
+            self._cool()
         hot = sum(payload.nbytes for payload in payloads)
-        if self.files.wait or self._bytes <= self.limit or hot < self.limit // COLD_SHARE:
+        if self.files.wait or hot < self.limit // COLD_SHARE:
+            return
+        if self._bytes <= self.limit and not self.owing:  # room is for rows with their keys first
             return
         try:
             for payload in payloads:
@@ -270,11 +271,12 @@ class Keeper:
             return False
         self.owing.add(generation)
         residence.next_epoch()
-        residence.keep(kept)
+        moved = residence.keep(kept, by_groups=self._bytes <= self.limit)
         for window in self._live.windows:  # rows before it may come, of no use but to those on disk
             window.extent.horizon = min(window.extent.horizon, window.extent.hold)
         self._allowance.rows = 0
-        release()
+        if moved:
+            release()
         self._measure()
         self.done.spills += 1
         self.done.rows += generation.rows
@@ -297,7 +299,7 @@ class Keeper:
                 SheddingWarning,
             )
         self.residence.epoch += 1  # rows have other numbers
-        self.residence.keep(kept)
+        self.residence.keep(kept, by_groups=False)
         self._allowance.rows = 0
         release()
         self._measure()
@@ -307,23 +309,31 @@ class Keeper:
     def _choose(self, host: int | None, share: float) -> tuple[list[I64], list[I64]]:
         """Numbers of rows of every stream that go, and of those that stay."""
         alive, residence = self.residence.alive(), self.residence
+        if self._live.joined_before is None:
+            goes = self._going(alive, host, share)
+            kept = [rows[~mask] for (rows, _), mask in zip(alive, goes, strict=True)]
+            return [rows[mask] for (rows, _), mask in zip(alive, goes, strict=True)], kept
         joined = [residence.joined(times) for _, times in alive]
         some = [(rows[of], times[of]) for (rows, times), of in zip(alive, joined, strict=True)]
-        policy = Policy("oldest" if self.sheds else self.asked.choose, share, self._idle)
-        if residence.key is None or self.sheds:
-            goes = oldest(some, policy, self._random)
-        else:
-            groups = [residence.groups_of(k, rows) for k, (rows, _) in enumerate(some)]
-            self.note_results()
-            if self.hosts is not None and host is not None:
-                policy = replace(policy, may=self.hosts.owned(host))
-            goes = chosen_groups(some, groups, policy, self.counted, self._random)
+        goes = self._going(some, host, share)
         kept = []
         for (rows, _), of, mask in zip(alive, joined, goes, strict=True):
             stays = np.ones(len(rows), np.bool_)
             stays[np.flatnonzero(of)[mask]] = False
             kept.append(rows[stays])
         return [rows[mask] for (rows, _), mask in zip(some, goes, strict=True)], kept
+
+    def _going(self, some: Alive, host: int | None, share: float) -> Masks:
+        """Which of some rows go."""
+        residence = self.residence
+        policy = Policy("oldest" if self.sheds else self.asked.choose, share, self._idle)
+        if residence.key is None or self.sheds:
+            return oldest(some, policy, self._random)
+        groups = [residence.groups_of(k, rows) for k, (rows, _) in enumerate(some)]
+        self.note_results()
+        if self.hosts is not None and host is not None:
+            policy = replace(policy, may=self.hosts.owned(host))
+        return chosen_groups(some, groups, policy, self.counted, self._random)
 
     def note_results(self) -> None:
         """Results since the last time, by group."""
@@ -339,18 +349,16 @@ class Keeper:
 
     def clean_up(self, report: ProgressFunction | None = None) -> Iterator[list[Any]]:
         """All results that are owed now."""
-        return self._cooled(self.owing.all(report))
-
-    def _cooled(self, results: Iterator[list[Any]]) -> Iterator[list[Any]]:
-        """The same; what was read for one of them does not stay in memory."""
-        for found in results:
-            yield found
-            for payload in self._session._payloads:
-                payload.cool()
+        return self.owing.all(report)
 
     def finish_jobs(self) -> Iterator[list[Any]]:
         """The rest of what clean-ups under way give."""
-        return self._cooled(self.owing.rest())
+        return self.owing.rest()
+
+    def _cool(self) -> None:
+        """What was read of payload for results need not stay in memory."""
+        for payload in self._session._payloads:
+            payload.cool()
 
     def close(self) -> None:
         """Let go of all files."""

@@ -44,9 +44,11 @@ class Owing:
         self._jobs: deque[Cleaning] = deque()
         self._until: deque[tuple[int, int]] = deque()  # what is clean after each of them
         self._credit = 0
+        self._read = 0  # bytes of files since they were last given back
         self.cleaned = 0  # results
         self.seconds = 0.0
         self.on_settled: Callable[[], None] = lambda: None  # a clean-up has ended
+        self.on_cool: Callable[[], None] = lambda: None  # files that were read for results, too
 
     def __bool__(self) -> bool:
         return bool(self.generations or self._jobs)
@@ -148,8 +150,12 @@ class Owing:
         """One load of the first clean-up."""
         began = time.perf_counter()
         owed: Owed | None = next(self._jobs[0], None)
-        for generation in self.generations:
-            generation.unit.cool()
+        self._read += 0 if owed is None else owed.rows * ROW_BYTES
+        if owed is None or self._read > self._limit:  # to map again what is near takes time
+            self._read = 0
+            for generation in self.generations:
+                generation.unit.cool()
+            self.on_cool()
         self.seconds += time.perf_counter() - began
         if owed is None:
             self._jobs.popleft()

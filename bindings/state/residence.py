@@ -12,6 +12,8 @@ from windjoin.kernels.window import LONG_AGO
 from windjoin.kinds import INT64_MAX
 from windjoin.state.numbering import Numbering
 
+SPARSE = 3  # times the rows that stay: so many may be held with those that went
+
 
 def groups_of_hashes(hashes: I64, count: int) -> I64:
     """Partition groups of keys by their hashes, which of integers are these themselves.
@@ -21,7 +23,8 @@ def groups_of_hashes(hashes: I64, count: int) -> I64:
     """
     bits = hashes.view(np.uint64)
     mixed = (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    groups: I64 = ((mixed >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
+    high = (mixed >> np.uint64(33)).astype(np.uint32)  # NumPy divides these fast, but no remainder
+    groups: I64 = (high - high // np.uint32(count) * np.uint32(count)).astype(np.int64)
     return groups
 
 
@@ -39,6 +42,8 @@ class Residence:
         self.epoch = 0
         self.borders = np.empty(0, np.int64)  # times at which epochs begin
         self.over = 0  # epochs before those
+        self._sparse = False  # whether rows that left have numbers between those that stayed
+        self._kept = [0, 0]  # rows that stayed when others left, and the rows that had come by then
         self._keys: dict[int, I64] = {}  # by space and code, while no code changes
         self._by_code: I64 | None = None  # groups
 
@@ -74,13 +79,42 @@ class Residence:
         gone = max(int(np.searchsorted(self.borders, max(time, LONG_AGO), "right")) - 1, 0)
         self.borders, self.over = self.borders[gone:], self.over + gone
 
-    def keep(self, rows: list[I64]) -> None:
-        """Only these are in memory any more, by number."""
+    def keep(self, rows: list[I64], by_groups: bool = True) -> bool:
+        """Only these are in memory any more, by number; whether they have other numbers now.
+
+        by_groups: of keys none went in part, if streams are tied by one
+        """
+        kept, held = sum(map(len, rows)), sum(map(len, self._live.windows))
+        self._kept = [kept, self._come()]
+        whole = by_groups and self.key is not None
+        if whole and held <= SPARSE * kept and self._live.forget(rows):
+            self.recount()
+            self._sparse = True
+            return False
+        self._retain(rows)
+        return True
+
+    def pack(self) -> None:
+        """Let numbers tell which rows are in memory, before others are to know it."""
+        if self._sparse:
+            self._retain([rows for rows, _ in self.alive()])
+
+    def _retain(self, rows: list[I64]) -> None:
+        self._sparse = False
         self.recount()
         for numbering, window, kept in zip(self.numbering, self._live.windows, rows, strict=True):
             numbering.keep(kept, window.tail)
         self._live.retain(rows)
         self.recount()
+
+    @property
+    def rows(self) -> int:
+        """Rows in memory, of all streams; those that left may still have their numbers."""
+        held = sum(map(len, self._live.windows))
+        return min(held, self._kept[0] + self._come() - self._kept[1])
+
+    def _come(self) -> int:
+        return sum(window.tail for window in self._live.windows)
 
     def resume(self, epoch: int, borders: Any, over: int) -> None:
         """Go on where another left off."""
@@ -93,10 +127,9 @@ class Residence:
         """By stream, numbers and times of rows that others can still meet."""
         found = []
         for window in self._live.windows:
-            numbers = np.arange(window.head, window.tail)
-            times = window.times(numbers)
-            there = (times != LONG_AGO) & (times >= window.extent.horizon)
-            found.append((numbers[there], times[there]))
+            times = window.times_held()
+            there = np.flatnonzero(times >= max(window.extent.horizon, LONG_AGO + 1))
+            found.append((there + window.head, times[there]))
         return found
 
     def joined(self, times: I64) -> Any:

@@ -57,6 +57,8 @@ def _fill(
     units = folder.units(manifest)
     if session._memory is not None:
         resume_numbering(session._memory, about["memory"], manifest)
+    known = about.get("keys", {})  # of earlier versions nothing
+    session._live.reserve_keys({int(n): (keys, begin) for n, (keys, begin) in known.items()})
     _take_rows(session, session._live, about["streams"], units)
     if session._memory is not None:
         resume_keeper(session._memory, about["memory"], folder)
@@ -104,6 +106,8 @@ def _take_section(
     """Rows of one stream; where it begins, up to where rows have come; up to where they have."""
     at, came = ends
     payload, spec = session._payloads[number], live.spec.streams[number]
+    # hosts ask beside each other; what a bound counts lies in pages, and leaves memory with them
+    alone = session._memory is None and session._options.hosts is None
     for whole in unit.table(str(number)).to_batches():
         skipped = min(max(came - at, 0), whole.num_rows)
         batch, first = whole.slice(skipped), at + skipped
@@ -112,7 +116,8 @@ def _take_section(
             continue
         came = at
         if payload.columns:
-            payload.append(payload_of(batch, payload.columns, payload.schema))
+            columns = payload_of(batch, payload.columns, payload.schema)
+            (payload.lend if alone else payload.append)(columns)
         arrivals = np.arange(first, at)
         there = resident(session._memory, number, arrivals)
         if there is not None and len(there) < batch.num_rows:

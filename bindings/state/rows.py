@@ -39,6 +39,13 @@ def row_fields(spec: StreamSpec) -> list[Any]:
     return fields
 
 
+def plain_columns(spec: StreamSpec) -> list[str]:
+    """The names of those columns if all of them are numbers, else none."""
+    fields = row_fields(spec)
+    plain = all(field.type in (pa.int64(), pa.float64()) for field in fields)
+    return [field.name for field in fields] if plain else []
+
+
 def row_arrays(rows: Rows) -> list[Any]:
     """The arrays of those columns; of rows that match nothing the time says so."""
     time = rows.time if rows.usable is None else np.where(rows.usable, rows.time, LONG_AGO)

@@ -46,6 +46,7 @@ def save(session: Session, path: Any, position: Any) -> None:
     folder = SnapshotFolder(path)
     if session._memory is not None:
         session.settle()  # what clean-ups under way give is saved as it is
+        session._memory.residence.pack()
     if session._sink is not None:
         session._sink.flush()
     about = {
@@ -181,6 +182,7 @@ def _counters(session: Session, live: Intake) -> dict[str, Any]:
         "replanned": live.replanned,
         "given_before": live.given_before,
         "told": sorted(session._late.told),
+        "keys": live.keys_known(),
         "outer": _outer(live),
     }
 

@@ -253,7 +253,7 @@ static inline void payload_expire(Payload *all, int64_t head) {
     /* a page that is not full yet stays, also when all its rows have gone */
     for (int64_t p = first_page(all); p < head >> all->shift; p++) {
         Page **page = &all->page[p & all->mask];
-        page_leave(all, *page);
+        if (*page) page_leave(all, *page); /* else nobody has asked for rows of it */
         *page = NULL;
     }
     all->head = head;

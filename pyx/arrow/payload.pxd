@@ -39,6 +39,9 @@ cdef extern from "gather.h" nogil:
 cdef class Pages:
     cdef Payload all
     cdef int *number
+    cdef list lent  # (first row, behind the last, `Borrowed`) of batches, in order
+    cdef int _bring(self, int64_t row) except -1
+    cdef int bring(self, const int64_t *row, int64_t n) except -1
     cdef int keep(self, const ArrowArray *batch, const int *number) except -1
     cpdef expire(self, int64_t head)
 

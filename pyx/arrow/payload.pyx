@@ -23,6 +23,14 @@ cdef extern from "payload.h" nogil:
 
 cdef extern from "payload_rows.h" nogil:
     int payload_append(Payload *all, const ArrowArray *batch, const int *number)
+    int payload_put(
+        Payload *all, const ArrowArray *batch, const int *number, int64_t first, int64_t n,
+        int64_t row
+    )
+    int payload_lend(Payload *all, int64_t n)
+    int64_t payload_lacks(const Payload *all, const int64_t *row, int64_t n)
+    int payload_bring(Payload *all, int64_t row)
+    void payload_unbring(Payload *all, int64_t row)
 
 cdef extern from "payload_file.h" nogil:
     int payload_chill(Payload *all)
@@ -63,6 +71,7 @@ cdef class Pages:
         cdef int64_t row_bytes = 0
         self.all.mask = self.all.file = -1
         self.all.n = n
+        self.lent = []
         self.all.layout = <Layout *>calloc(n + 1, sizeof(Layout))
         self.all.nulls = <int64_t *>calloc(n + 1, sizeof(int64_t))
         self.all.item_nulls = <int64_t *>calloc(n + 1, sizeof(int64_t))
@@ -95,7 +104,57 @@ cdef class Pages:
         while one.next(stream):
             self.keep(&one.batch, NULL if narrow else self.number)
 
+    def lend(self, table):
+        """Keep the rows of a table, which has just the columns kept, where they lie.
+
+        They are copied into a page when somebody asks for a row of that; not for two threads.
+        """
+        cdef int64_t page = 1 << self.all.shift, room = -self.all.tail & (page - 1)
+        cdef Borrowed one
+        if room and payload_lacks(&self.all, [self.all.tail], 1) == 1:  # a page that has begun
+            self.append(table.slice(0, room), True)
+            table = table.slice(room)
+        capsule = table.__arrow_c_stream__()
+        while True:
+            one = Borrowed()
+            if not one.next(stream_of(capsule)):
+                return
+            self.lent.append((self.all.tail, self.all.tail + one.batch.length, one))
+            if payload_lend(&self.all, one.batch.length) == 0:
+                self.lent.pop()
+                out_of_memory(b"rows of a window", one.batch.length)
+
+    cdef int bring(self, const int64_t *row, int64_t n) except -1:
+        """Let all of n rows lie in pages."""
+        cdef int64_t i = 0
+        if not self.lent:
+            return 0
+        while True:
+            i += payload_lacks(&self.all, row + i, n - i)
+            if i == n:
+                return 0
+            self._bring(row[i])
+
+    cdef int _bring(self, int64_t row) except -1:
+        """Copy the page of a row from where its rows lie."""
+        cdef int64_t begin = row >> self.all.shift << self.all.shift, first, stop
+        cdef int64_t end = begin + (1 << self.all.shift)
+        cdef bint done = payload_bring(&self.all, row)
+        cdef Borrowed one
+        for first, stop, one in self.lent:
+            if done and first < end and stop > begin:
+                done = payload_put(
+                    &self.all, &one.batch, NULL, max(begin - first, 0),
+                    min(stop, end) - max(first, begin), max(first, begin),
+                )
+        if not done:
+            payload_unbring(&self.all, row)
+            out_of_memory(b"rows of a window", end - begin)
+
     cdef int keep(self, const ArrowArray *batch, const int *number) except -1:
+        cdef int64_t last = self.all.tail - 1
+        if self.lent and last >= self.all.head:
+            self.bring(&last, 1)  # what comes goes on in its page
         if payload_append(&self.all, batch, number) == 0:
             out_of_memory(b"rows of a window", batch.length)
         return 0
@@ -109,8 +168,15 @@ cdef class Pages:
     def chill(self, opened):
         """Let full pages lie in a file; ``opened`` gives a descriptor that is then theirs."""
         cdef bint done
+        cdef int64_t first, stop
         if self.all.tail >> self.all.shift <= self.all.cold:
             return
+        for first, stop, _ in self.lent:
+            while first < stop:
+                self.bring(&first, 1)
+                first += 1 << self.all.shift
+            stop -= 1
+            self.bring(&stop, 1)
         if self.all.file < 0:
             self.all.file = opened()
         with nogil:
@@ -130,7 +196,12 @@ cdef class Pages:
 
     cpdef expire(self, int64_t head):
         """Rows before ``head`` are not asked for any more."""
+        cdef int64_t last = self.all.tail - 1
+        if self.lent and self.lent[len(self.lent) - 1][1] <= head:
+            self.bring(&last, 1)  # what comes goes on in its page
         payload_expire(&self.all, head)
+        while self.lent and self.lent[0][1] <= head:
+            self.lent.pop(0)
 
 
 cdef class Gatherer:
@@ -202,6 +273,8 @@ cdef class Gatherer:
         memcpy(wish, self.wish, self.n * sizeof(Wish))
         for k in range(self.n):
             wish[k].row = rows[self.stream[k]] + first
+            if self.pages[k] is not None:
+                (<Pages>self.pages[k]).bring(wish[k].row, n)
         _others = self._leave_out(wish, n) if self.lacking else None
         if n <= RELEASE_ABOVE:
             how = gather(wish, self.n, n, batch)

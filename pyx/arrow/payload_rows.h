@@ -129,24 +129,63 @@ static inline void put_column(Payload *all, int k, Page *page, int64_t place,
     all->nulls[k] += nulls;
 }
 
-/* All rows of a batch; column k is child number[k], or k.  0: no memory, and no row has come. */
-static inline int payload_append(Payload *all, const ArrowArray *batch, const int *number) {
-    int64_t n = batch->length, at, some;
-    if (!payload_reserve(all, n)) return 0;
+/* Rows [first, first + n) of a batch become those from `row` on, for which there are pages; column
+ * k is child number[k], or k.  0: no memory, and no row has come. */
+static inline int payload_put(Payload *all, const ArrowArray *batch, const int *number,
+                              int64_t first, int64_t n, int64_t row) {
+    int64_t at, some;
     for (int reserved = 0; reserved < 2; reserved++) /* nothing fails once rows are written */
         for (at = 0; at < n; at += some) {
-            int64_t row = all->tail + at, place = place_of(all, row);
-            Page *page = page_of(all, row);
+            int64_t place = place_of(all, row + at);
+            Page *page = page_of(all, row + at);
             some = rows_of_page(all) - place;
             if (some > n - at) some = n - at;
             for (int k = 0; k < all->n; k++) {
                 const ArrowArray *from = batch->children[number ? number[k] : k];
-                int64_t first = batch->offset + from->offset + at;
-                if (reserved) put_column(all, k, page, place, from, first, some);
-                else if (!part_reserve(all, k, page, place, from, first, some)) return 0;
+                int64_t begin = batch->offset + from->offset + first + at;
+                if (reserved) put_column(all, k, page, place, from, begin, some);
+                else if (!part_reserve(all, k, page, place, from, begin, some)) return 0;
             }
         }
+    return 1;
+}
+
+/* All rows of a batch; see payload_put. */
+static inline int payload_append(Payload *all, const ArrowArray *batch, const int *number) {
+    if (!payload_reserve(all, batch->length)) return 0;
+    if (!payload_put(all, batch, number, 0, batch->length, all->tail)) return 0;
+    all->tail += batch->length;
+    return 1;
+}
+
+/* -- rows that lie elsewhere until somebody asks for them -------------------------------------- */
+
+/* n rows have come that no page has yet; the first of them begins one.  0: no memory. */
+static inline int payload_lend(Payload *all, int64_t n) {
+    int64_t pages = stop_page(all, all->tail + n) - first_page(all);
+    if (pages > all->mask + 1 && !payload_widen(all, pages)) return 0;
     all->tail += n;
     return 1;
+}
+
+/* The first of n rows whose page is not there, of those that are alive; n: there is none. */
+static inline int64_t payload_lacks(const Payload *all, const int64_t *row, int64_t n) {
+    int64_t i = 0;
+    while (i < n && (row[i] < all->head || page_of(all, row[i]))) i++;
+    return i;
+}
+
+/* A page for a row that has none; 0: no memory. */
+static inline int payload_bring(Payload *all, int64_t row) {
+    Page **page = &all->page[(row >> all->shift) & all->mask];
+    if (!*page) *page = page_new(all);
+    return *page != NULL;
+}
+
+/* Its rows could not be copied. */
+static inline void payload_unbring(Payload *all, int64_t row) {
+    Page **page = &all->page[(row >> all->shift) & all->mask];
+    page_leave(all, *page);
+    *page = NULL;
 }
 #endif

@@ -26,6 +26,11 @@ class Ring(ColumnView):
         self,
         rows: NDArray[np.int64],  # const int64_t[::1]
     ) -> NDArray[Any]: ...
+    def fill(
+        self,
+        rows: NDArray[np.int64],  # const int64_t[::1]
+        value: int,  # int64_t
+    ) -> None: ...
     def renumber(
         self,
         head: int,

@@ -1,6 +1,5 @@
 """One column of a stream as the pipelines see it: an array, or a ring that row numbers wrap in."""
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 import numpy as np
@@ -15,6 +14,10 @@ cdef extern from "times.h" nogil:
 
 cdef extern from "sort.h" nogil:
     void sort_pairs(int64_t *key, int64_t *order, int64_t n, int64_t *spare)
+
+cdef extern from "memory.h" nogil:
+    int64_t *new_array(int64_t n)
+    void free_array(void *array)
 
 cdef enum:
     SEEN_AT_ONCE = 4096
@@ -44,7 +47,7 @@ cdef class Ring(ColumnView):
         self._allocate(capacity)
 
     def __dealloc__(self):
-        free(self.slots)
+        free_array(self.slots)
 
     @property
     def nbytes(self):
@@ -97,6 +100,16 @@ cdef class Ring(ColumnView):
                 (<int32_t *>&data[0])[i] = (<int32_t *>self.slots)[rows[i] & mask]
         return out
 
+    def fill(self, const int64_t[::1] rows, int64_t value):
+        """Write one value at any rows that are there; of a ring of int64 or int32."""
+        cdef int64_t i, mask = self.capacity - 1
+        if self.itemsize == 8:
+            for i in range(rows.shape[0]):
+                (<int64_t *>self.slots)[rows[i] & mask] = value
+        else:
+            for i in range(rows.shape[0]):
+                (<int32_t *>self.slots)[rows[i] & mask] = <int32_t>value
+
     def renumber(self, int64_t head, int64_t tail, const int32_t[::1] codes):
         """Replace each code of rows [head, tail) by what ``codes`` has for it."""
         cdef int32_t *slots = <int32_t *>self.slots
@@ -114,10 +127,10 @@ cdef class Ring(ColumnView):
             n = min(tail - row, mask + 1 - (row & mask))
             self.write(row, n, old + (row & mask) * self.itemsize)
             row += n
-        free(old)
+        free_array(old)
 
     cdef int _allocate(self, int64_t capacity) except -1:
-        cdef char *slots = <char *>malloc(capacity * self.itemsize)
+        cdef char *slots = <char *>new_array((capacity * self.itemsize + 7) // 8)
         if slots == NULL:
             out_of_memory(b"rows of a window", capacity)
         self.slots = slots

@@ -21,10 +21,10 @@ static inline void move_bytes(void *to, const void *from, size_t bytes) {
     if (bytes) memmove(to, from, bytes);
 }
 
-/* What new_array(n) takes: whole huge pages, if nearly as much as one is asked for. */
+/* What new_array(n) takes: huge pages as far as there is a whole one, then small ones. */
 static inline size_t array_bytes(int64_t n) {
     size_t bytes = (size_t)n * sizeof(int64_t);
-    return bytes < HUGE_PAGE / 2 ? bytes : (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    return bytes < HUGE_PAGE ? bytes : (bytes + 4095) & ~(size_t)4095;
 }
 
 /* n int64; to be freed with free(), or with free_array(). */

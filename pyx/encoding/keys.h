@@ -1,6 +1,7 @@
 /* Dictionaries: equal values get equal dense codes, by open addressing with linear probing. */
 #ifndef WINDJOIN_KEYS_H
 #define WINDJOIN_KEYS_H
+#include "isa.h"
 #include "memory.h"
 #include "words.h"
 
@@ -59,6 +60,19 @@ static inline Entry *find_integer(Entry *table, uint64_t wrap, int64_t key) {
 }
 
 #define ENTRIES_AHEAD 8 /* that of a key is fetched so many keys earlier */
+
+#define ENTRIES_TOGETHER 32 /* of many keys, fetched before the first is looked for */
+
+/* Where n keys will be looked for, and put if they are new: in the array of those that lie close
+ * together, and in the table.  Always inline, see lines_fetch. */
+ALWAYS_INLINE void fetch_integers(const Entry *table, uint64_t wrap, const int32_t *near,
+                                  uint64_t low, uint64_t span, const int64_t *key, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t at = (uint64_t)key[i] - low;
+        if (at < span) __builtin_prefetch(near + at, 1);
+        __builtin_prefetch(table + (mix64((uint64_t)key[i]) & wrap), 1);
+    }
+}
 
 static inline int64_t pair_key(int32_t code, int32_t more) { return (int64_t)code << 32 | more; }
 

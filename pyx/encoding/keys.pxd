@@ -7,6 +7,11 @@ cdef extern from "keys.h" nogil:
         int32_t code
     uint64_t mix64(uint64_t x)
     Entry *find_integer(Entry *table, uint64_t wrap, int64_t key)
+    void fetch_integers(
+        const Entry *table, uint64_t wrap, const int32_t *near, uint64_t low, uint64_t span,
+        const int64_t *key, int64_t n
+    )
+    int ENTRIES_TOGETHER
     int64_t pair_key(int32_t code, int32_t more)
     void fetch_pairs(
         const Entry *table, uint64_t wrap, const int32_t *code, const int32_t *more, int64_t n
@@ -49,6 +54,7 @@ cdef class KeySpace:
     cdef int add_pairs(
         self, int64_t n, const int32_t *codes, const int32_t *more, int32_t *out
     ) except -1 nogil
+    cdef int _add_many(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil
     cdef int add_integers(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil
     cdef void _find_dense(self) noexcept nogil
     cdef int32_t _new_code(self) except -1 nogil
@@ -56,6 +62,7 @@ cdef class KeySpace:
     cdef int _grow_codes(self, int64_t n) except -1 nogil
     cdef int32_t add_integer(self, int64_t key) except -1 nogil
     cdef int32_t find(self, int64_t key) noexcept nogil
+    cdef void _close_gap(self, uint64_t gap) noexcept nogil
     cdef void _move(self, const int32_t[::1] codes) noexcept
     cdef void _reinsert(self, Entry entry) noexcept nogil
 

@@ -17,6 +17,8 @@ from windjoin.pyx.base.cancellation cimport look_up
 
 cdef extern from "memory.h" nogil:
     void copy_bytes(void *to, const void *source, size_t bytes)
+    int64_t *new_array(int64_t n)
+    void free_array(void *array)
 
 cdef enum:
     LEAST_NEAR = 64  # keys; fewer are found fast anyway
@@ -24,7 +26,7 @@ cdef enum:
 
 
 cdef Entry *_new_table(int64_t slots) noexcept nogil:
-    cdef Entry *table = <Entry *>malloc(slots * sizeof(Entry))
+    cdef Entry *table = <Entry *>new_array(2 * slots)
     cdef int64_t i
     if table != NULL:
         for i in range(slots):
@@ -45,9 +47,9 @@ cdef class KeySpace:
             out_of_memory(b"keys", 16)
 
     def __dealloc__(self):
-        free(self.table)
+        free_array(self.table)
         free(self.vacant)
-        free(self.near)
+        free_array(self.near)
 
     @property
     def close_together(self):
@@ -68,7 +70,7 @@ cdef class KeySpace:
             with nogil:
                 while at < n:
                     some = min(<int64_t>PER_LOOK, n - at)
-                    self.add_integers(some, &keys[at], &out[at])
+                    self._add_many(some, &keys[at], &out[at])
                     at += some
                     if some == PER_LOOK:
                         look_up()
@@ -79,6 +81,28 @@ cdef class KeySpace:
                     if (i + 1) % PER_LOOK == 0:
                         look_up()
         return codes
+
+    @property
+    def close_from(self):
+        """Where the array begins that keys which lie close together are found in; or None."""
+        return None if self.near == NULL else self.low
+
+    def reserve(self, int64_t keys, close_from=None):
+        """Room for so many keys before the first of them comes.
+
+        close_from: what `close_from` was when they were as many elsewhere
+        """
+        cdef int64_t slots
+        assert self.used == 0, "keys would lie elsewhere"
+        self._grow_codes(max(keys, 16))
+        self._grow_table(2 * keys + 2)
+        slots = self.wrap + 1
+        if close_from is None or keys < LEAST_NEAR:
+            return
+        self.near = <int32_t *>new_array(slots // 2)
+        if self.near != NULL:
+            memset(self.near, 0xff, slots * sizeof(int32_t))
+            self.low, self.span = close_from, slots
 
     def keys(self):
         """The key of every code; anything where no key has it."""
@@ -109,7 +133,7 @@ cdef class KeySpace:
             for i in range(slots):
                 if old[i].code >= 0 and old[i].code < live.shape[0] and live[old[i].code]:
                     self._reinsert(old[i])
-            free(old)
+            free_array(old)
             self._find_dense()
 
     def renumber(self, const uint8_t[::1] live, int64_t classes=1):
@@ -144,13 +168,50 @@ cdef class KeySpace:
             if old[i].code >= 0 and code[old[i].code] >= 0:
                 old[i].code = code[old[i].code]
                 self._reinsert(old[i])
-        free(old)
+        free_array(old)
         for i in range(n):
             if i >= given[i % classes]:
                 self.vacant[self.n_vacant] = <int32_t>i
                 self.n_vacant += 1
         self._find_dense()
         return codes
+
+    def forget(self, const uint8_t[::1] live):
+        """The same as `compact` where few keys go: the others stay where they are.
+
+        Returns one byte per code: whether its key went.
+        """
+        cdef object flags = bytearray(self.n_codes)
+        cdef uint8_t[::1] gone = flags
+        cdef int64_t at = 0, slots = self.wrap + 1
+        cdef int32_t code
+        with nogil:
+            while at < slots:
+                code = self.table[at].code
+                if code < 0 or (code < live.shape[0] and live[code]):
+                    at += 1
+                    continue
+                if <uint64_t>self.table[at].key - self.low < self.span:
+                    self.near[<uint64_t>self.table[at].key - self.low] = -1
+                self.vacant[self.n_vacant] = code
+                self.n_vacant += 1
+                self.used -= 1
+                gone[code] = True
+                self._close_gap(at)  # with one of the next, which is looked at then
+        return flags
+
+    cdef void _close_gap(self, uint64_t gap) noexcept nogil:
+        """An entry goes: those behind it that do not begin behind it move up."""
+        cdef uint64_t at = gap, home
+        while True:
+            at = (at + 1) & self.wrap
+            if self.table[at].code < 0:
+                break
+            home = mix64(<uint64_t>self.table[at].key) & self.wrap
+            if ((at - home) & self.wrap) >= ((at - gap) & self.wrap):
+                self.table[gap] = self.table[at]
+                gap = at
+        self.table[gap].code = -1
 
     cdef void _move(self, const int32_t[::1] codes) noexcept:
         """Codes are about to become others, none of them greater."""
@@ -203,6 +264,20 @@ cdef class KeySpace:
             low, span, near = self.low, self.span, self.near
         return 0
 
+    cdef int _add_many(self, int64_t n, const int64_t *keys, int32_t *out) except -1 nogil:
+        """The same of many: what is looked at is asked for in advance."""
+        cdef int64_t at = 0, some = min(n, <int64_t>ENTRIES_TOGETHER), more
+        fetch_integers(self.table, self.wrap, self.near, self.low, self.span, keys, some)
+        while at < n:
+            more = min(n - at - some, <int64_t>ENTRIES_TOGETHER)
+            fetch_integers(
+                self.table, self.wrap, self.near, self.low, self.span, keys + at + some, more
+            )
+            self.add_integers(some, keys + at, out + at)
+            at += some
+            some = more
+        return 0
+
     cdef int add_pairs(
         self, int64_t n, const int32_t *codes, const int32_t *more, int32_t *out
     ) except -1 nogil:
@@ -223,7 +298,7 @@ cdef class KeySpace:
         """
         cdef int64_t i, low = INT64_MAX, high = INT64_MIN, slots = self.wrap + 1
         cdef uint64_t width
-        free(self.near)
+        free_array(self.near)
         self.near = NULL
         self.span = 0
         for i in range(slots):
@@ -233,7 +308,7 @@ cdef class KeySpace:
         width = <uint64_t>high - <uint64_t>low
         if self.used < LEAST_NEAR or width >= <uint64_t>slots:
             return
-        self.near = <int32_t *>malloc(slots * sizeof(int32_t))
+        self.near = <int32_t *>new_array(slots // 2)
         if self.near == NULL:
             return
         memset(self.near, 0xff, slots * sizeof(int32_t))
@@ -284,7 +359,7 @@ cdef class KeySpace:
         finally:
             if not moved:  # all keys are where they were
                 self.table, self.wrap, self.used = old, slots - 1, used
-            free(old if moved else grown)
+            free_array(old if moved else grown)
         self._find_dense()
         return 0
 

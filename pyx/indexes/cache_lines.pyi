@@ -4,3 +4,4 @@ from windjoin.pyx.base.index import Index
 @disjoint_base
 class CacheLineIndex(Index):
     def compact(self) -> bytearray: ...
+    def forget(self, gone: bytearray) -> None: ...  # const uint8_t[::1], by code

@@ -104,6 +104,17 @@ cdef class CacheLineIndex(Index):
             flags[code] = line.time[CACHE_LINE_ROWS - 1] != CACHE_LINE_VACANT
         return live
 
+    def forget(self, const uint8_t[::1] gone):
+        """Drop all rows of some codes, which others will have: one byte per code."""
+        cdef int64_t code
+        cdef int k
+        with nogil:
+            for code in range(min(self.all.n_lines, gone.shape[0])):
+                if gone[code]:
+                    for k in range(CACHE_LINE_ROWS):
+                        self.all.lines[code].time[k] = CACHE_LINE_VACANT
+                    self._give_list(code)
+
     cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,

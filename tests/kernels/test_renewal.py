@@ -370,3 +370,42 @@ def test_rows_that_came_too_late_for_all_others_are_not_held():
             session.push("a", {"t": np.array([4990, 4991]), "k": keys[:2]})
             assert session.metrics["streams"]["a"]["state_rows"] == 2
             assert session.metrics["results"] == 2
+
+
+@given(
+    pushes=st.lists(st.lists(st.integers(-40, 40), max_size=60), min_size=1, max_size=6),
+    spread=st.sampled_from([1, 7, 2**40]),
+    reserved=st.sampled_from([None, 3, 200]),
+    data=st.data(),
+)
+def test_forgotten_keys_give_back_their_codes(
+    pushes: list[list[int]], spread: int, reserved: int | None, data: st.DataObject
+) -> None:
+    space, known = KeySpace(), {}
+    if reserved is not None:
+        space.reserve(reserved, data.draw(st.sampled_from([None, 0, 2**64 - 64])))
+    for keys in pushes:
+        column = np.array(keys, np.int64) * spread
+        for key, code in zip(column.tolist(), space.encode(column).tolist(), strict=True):
+            assert known.setdefault(key, code) == code
+        assert len(set(known.values())) == len(known) == space.used
+        live = np.array([data.draw(st.booleans()) for _ in range(space.n_codes)], np.uint8)
+        gone = [key for key, code in known.items() if not live[code]]
+        codes = {known.pop(key) for key in gone}
+        assert {k for k, went in enumerate(space.forget(live)) if went} == codes
+        assert space.used == len(known)
+        held = np.array(list(known), np.int64)
+        assert space.encode(held).tolist() == list(known.values())
+        assert space.n_codes <= 121
+
+
+def test_a_space_with_room_for_its_keys_is_as_one_that_grew() -> None:
+    keys = np.random.default_rng(0).permutation(5000) + 2**40
+    grown, spacious = KeySpace(), KeySpace()
+    codes = grown.encode(keys)
+    spacious.reserve(len(keys), grown.close_from)
+    before = spacious.nbytes
+    assert spacious.encode(keys).tolist() == codes.tolist()
+    assert spacious.nbytes == before <= grown.nbytes
+    assert spacious.close_together
+    assert grown.close_together

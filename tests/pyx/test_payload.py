@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,15 +101,24 @@ def same(got: Any, owed: Any) -> None:
     types=st.lists(st.sampled_from(PAGED + IN_CHUNKS), min_size=1, max_size=4),
     wide=st.booleans(),
     pushes=st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 9)), max_size=8),
+    lent=st.sets(st.integers(0, 7)),
+    begin=st.integers(0, 20),
     data=st.data(),
 )
 def test_gathered_rows_are_those_that_arrow_takes(
-    types: list[pa.DataType], wide: bool, pushes: Any, data: st.DataObject
+    types: list[pa.DataType],
+    wide: bool,
+    pushes: Any,
+    lent: set[int],
+    begin: int,
+    data: st.DataObject,
 ) -> None:
+    """Those of some tables lie where they came from until they are asked for."""
     types = [*types, WIDE] if wide else types
     schema = pa.schema([(f"c{k}", gatherable_type(arrow)) for k, arrow in enumerate(types)])
     names = data.draw(st.permutations(schema.names))[: data.draw(st.integers(1, len(types)))]
     payload = Payload(schema, names)
+    payload.begin(begin)
     come, head = schema.empty_table(), 0
     for number, (n, nulls, cut) in enumerate(pushes):
         arrays = [values(arrow, n + cut, number, nulls) for arrow in types]
@@ -116,15 +127,28 @@ def test_gathered_rows_are_those_that_arrow_takes(
             rows = pa.concat_tables([rows.slice(0, n // 2), rows.slice(n // 2)])  # two batches
         if cut % 3 == 2:
             rows = rows.select(schema.names[::-1])  # another order of columns
-        payload.append(rows)
+        (payload.lend if number in lent else payload.append)(rows)
         come = pa.concat_tables([come, rows.select(schema.names)])
         head = data.draw(st.integers(head, len(come)))
-        payload.expire(head)
-        if head == len(come):
+        payload.expire(begin + head)
+        if head == len(come) or data.draw(st.booleans()):
             continue
         some = np.array(data.draw(st.lists(st.integers(head, len(come) - 1), max_size=20)), "i8")
-        for name, got in zip(names, payload.take(names, some), strict=True):
+        for name, got in zip(names, payload.take(names, begin + some), strict=True):
             same(got, come.column(name).take(pa.array(some)))
+
+
+def test_lent_rows_are_copied_when_they_are_asked_for() -> None:
+    payload = Payload(pa.schema([("n", pa.int64())]), ["n"])
+    payload.lend(pa.table({"n": range(100_000)}))
+    before = payload.nbytes
+    (found,) = payload.take(["n"], np.array([70_000, 5, 70_001]))
+    assert found.to_pylist() == [70_000, 5, 70_001]
+    page = 8 * 2048
+    assert 2 * page <= payload.nbytes - before < 3 * page
+    payload.chill(lambda: Path(tempfile.mkstemp()[1] + "x"))  # all of them are in a file then
+    assert payload.bytes_on_disk > 8 * 90_000
+    assert payload.take(["n"], np.array([99_000]))[0].to_pylist() == [99_000]
 
 
 def test_what_was_gathered_stays_when_its_rows_have_gone() -> None:

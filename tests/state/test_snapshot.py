@@ -577,3 +577,30 @@ def test_an_unfinished_save_is_as_if_it_had_not_begun(
         assert again.metrics["streams"]["a"]["rows_in"] == saved_rows - 1
     session.save(tmp_path)
     assert wj.restore(query, tmp_path).metrics["streams"]["a"]["rows_in"] == 4
+
+
+@pytest.mark.parametrize("keys", [900, 3000])
+def test_rows_that_left_memory_are_not_there_again_after_a_restore(
+    keys: int, tmp_path: Path
+) -> None:
+    """Units that were written while they were there are not written again."""
+    streams, random = [wj.stream(n, time="t", window=5000) for n in "ab"], np.random.default_rng(7)
+    query = wj.join(*streams, on=streams[0]["k"] == streams[1]["k"])
+    tables = {
+        name: pa.table({"t": range(6000), "k": random.integers(0, keys, 6000), "row": range(6000)})
+        for name in "ab"
+    }
+    expected = table_rows(list("ab"), query.run(tables))
+    session = query.open({n: t.schema for n, t in tables.items()}, memory="1300kB")
+    found: list[Any] = []
+    for at in range(0, 6000, 250):
+        for name, rows in tables.items():
+            found += table_rows(list("ab"), session.push(name, rows.slice(at, 250)))
+        if at % 500 == 250 and at < 5000:
+            session.save(tmp_path)
+            session.abandon()
+            session = wj.restore(query, tmp_path)
+    spilled = session.metrics["memory"]["spills"]
+    found += table_rows(list("ab"), session.close())
+    assert spilled > 5
+    assert Counter(found) == Counter(expected)

@@ -11,7 +11,7 @@ import pytest
 
 LIMIT, PUSHES, ROWS = 32_000_000, 100, 2000
 PROGRAM = """
-import json, sys
+import json, resource, sys
 import numpy as np, pyarrow as pa, windjoin as wj
 
 def held(name):
@@ -30,6 +30,8 @@ def table(at):
 session = query.open({n: table(0).schema for n in "ab"}, memory=limit, spill=folder)
 before, results, most, own = held("VmRSS"), 0, 0, 0
 own_before = held("RssAnon")
+most_data = held("VmData") + limit * 12 // 10 + 64_000_000  # more the system does not give
+resource.setrlimit(resource.RLIMIT_DATA, (most_data, most_data))
 for at in range(pushes):
     for name in "ab":
         results += session.push(name, table(at)).num_rows
@@ -45,6 +47,8 @@ print(json.dumps({"grown": grown, "own": own - own_before, "results": results, "
 @pytest.mark.parametrize(("width", "keys"), [(1024, 10**7), (0, 10**6)], ids=["payload", "keys"])
 def test_the_process_stays_within_its_bound(width: int, keys: int, tmp_path: Path) -> None:
     """1.2 times the limit and 64 MB, beside what it took before; state is several times as much.
+
+    Memory of its own beyond that the system refuses, and the program would end with an error.
 
     While rows come that goes for all that is resident.  A clean-up reads files that are mapped, and
     what is read of these is cache, which the system takes back as it needs: it does not count.
