@@ -9,7 +9,8 @@ import numpy as np
 from windjoin.kernels.side import Table
 from windjoin.kernels.spec import I64, BytesColumn, JoinSpec
 from windjoin.pyx.encoding.integers import close_together, encode_integers
-from windjoin.pyx.encoding.keys import BytesSpace, KeySpace, encode_dense
+from windjoin.pyx.encoding.keys import KeySpace, encode_dense
+from windjoin.pyx.encoding.string_keys import BytesSpace
 from windjoin.pyx.encoding.texts import encode_texts
 
 KeyColumns = Sequence[Sequence[I64 | BytesColumn]]

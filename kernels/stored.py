@@ -14,7 +14,8 @@ from windjoin.kernels.side import Codes
 from windjoin.kernels.spec import I64, ArrayColumn, BytesColumn, Rows, SetColumn, VarlenSpec
 from windjoin.kernels.varlen import ABSENT
 from windjoin.kernels.window import LONG_AGO, Window
-from windjoin.pyx.encoding.keys import BytesSpace, KeySpace
+from windjoin.pyx.encoding.keys import KeySpace
+from windjoin.pyx.encoding.string_keys import BytesSpace
 from windjoin.pyx.encoding.varlen import contents, weighted_contents
 
 Spaces = Mapping[int, KeySpace]

@@ -2,7 +2,9 @@
 
 Who includes whom (right includes left)::
 
-    base/memory.h <-- keys.h <-+- keys <---- varlen
-                               +- integers   varlen.h <-- varlen
-                               +- divide     texts.h <-- texts
+    base/memory.h <-- keys.h <-+- keys <-+-- varlen     varlen.h <-- varlen
+                               +- integers  +-- string_keys
+                               +- divide
+    words.h <-+- string_keys.h <-- string_keys
+              +- texts.h <-- texts
 """

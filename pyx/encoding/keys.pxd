@@ -20,24 +20,6 @@ cdef extern from "keys.h" nogil:
         Entry *table, uint64_t wrap, int32_t *code, const int32_t *more, int64_t n
     )
     int ENTRIES_AHEAD
-    ctypedef struct Strings:
-        const uint8_t *data
-        const void *offset
-        int offset_bytes
-    enum:
-        STRINGS_TOGETHER
-    int64_t string_begin(const Strings *all, int64_t i)
-    ctypedef struct Words:
-        int64_t length
-    bint words_equal(const Words *a, const uint8_t *bytes, const Words *b, const uint8_t *other)
-    ctypedef struct KeptString:
-        Words words
-        int64_t start
-    void hash_strings(
-        const Strings *all, const uint8_t *usable, int64_t first, int64_t n, const Entry *table,
-        uint64_t wrap, Words *words, int64_t *key,
-    )
-    void prefetch "__builtin_prefetch" (const void *at)
 
 
 cdef class KeySpace:
@@ -65,22 +47,3 @@ cdef class KeySpace:
     cdef void _close_gap(self, uint64_t gap) noexcept nogil
     cdef void _move(self, const int32_t[::1] codes) noexcept
     cdef void _reinsert(self, Entry entry) noexcept nogil
-
-
-cdef class BytesSpace(KeySpace):
-    cdef KeptString *kept  # by code
-    cdef uint8_t *text
-    cdef int64_t text_used
-    cdef int64_t text_room
-    cdef int add_strings(
-        self, const Strings *all, int64_t n, const uint8_t *usable, int32_t *out
-    ) except -1 nogil
-    cdef int _fetch_strings(self, int64_t n, const int64_t *key) noexcept nogil
-    cdef int32_t _add_bytes(
-        self, int64_t key, const Words *words, const uint8_t *data
-    ) except -1 nogil
-    cdef Entry *_find_bytes(
-        self, int64_t key, const Words *words, const uint8_t *data
-    ) noexcept nogil
-    cdef int _keep_text(self, int32_t code, const Words *words, const uint8_t *data) except -1 nogil
-    cdef int _compact(self, const uint8_t[::1] live) except -1

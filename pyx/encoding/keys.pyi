@@ -1,14 +1,8 @@
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
-
-class _BytesColumn(Protocol):
-    @property
-    def offsets(self) -> NDArray[np.int64]: ...  # const int64_t[::1], (n + 1,), non-decreasing
-    @property
-    def data(self) -> NDArray[np.uint8]: ...  # const uint8_t[::1]
 
 @disjoint_base
 class KeySpace:
@@ -22,7 +16,7 @@ class KeySpace:
     def nbytes(self) -> int: ...
     def encode(
         self,
-        keys: Any,  # const int64_t[::1]; a _BytesColumn in a BytesSpace
+        keys: Any,  # const int64_t[::1]; a BytesColumn in a BytesSpace
         usable: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.int32]: ...
     @property
@@ -37,16 +31,6 @@ class KeySpace:
         classes: int = 1,  # int64_t
     ) -> NDArray[np.int32]: ...
     def first_codes(self, n: int) -> bytearray: ...  # int64_t
-
-@disjoint_base
-class BytesSpace(KeySpace):
-    def encode(
-        self, column: _BytesColumn, usable: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.int32]: ...
-    def take(
-        self,
-        codes: NDArray[np.int32],  # const int32_t[::1]
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
 
 def encode_dense(
     keys: NDArray[np.int64],  # const int64_t[::1], low <= key < low + 2**31

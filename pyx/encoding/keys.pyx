@@ -3,7 +3,7 @@
 Unchecked: enter through ``kernels.keys``.
 """
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 import numpy as np
@@ -16,9 +16,9 @@ from windjoin.pyx.base.cancellation cimport look_up
 
 
 cdef extern from "memory.h" nogil:
-    void copy_bytes(void *to, const void *source, size_t bytes)
     int64_t *new_array(int64_t n)
     void free_array(void *array)
+
 
 cdef enum:
     LEAST_NEAR = 64  # keys; fewer are found fast anyway
@@ -361,195 +361,6 @@ cdef class KeySpace:
                 self.table, self.wrap, self.used = old, slots - 1, used
             free_array(old if moved else grown)
         self._find_dense()
-        return 0
-
-
-cdef class BytesSpace(KeySpace):
-    """Codes of byte strings; the table holds their hashes, the text lies in an arena."""
-
-    def __cinit__(self):
-        self.kept = NULL
-        self.text = NULL
-        self.text_used = self.text_room = 0
-
-    def __dealloc__(self):
-        free(self.kept)
-        free(self.text)
-
-    @property
-    def nbytes(self):
-        cdef int64_t of_codes = (sizeof(KeptString) + 4) * self.codes_room
-        return (self.wrap + 1) * <int64_t>sizeof(Entry) + of_codes + self.text_room
-
-    def encode(self, column, usable=None):
-        """int32 code of every value of a ``BytesColumn``; -1 where not usable."""
-        cdef const int64_t[::1] offsets = column.offsets
-        cdef const uint8_t[::1] data = column.data
-        cdef int64_t at = 0, some, n = offsets.shape[0] - 1
-        codes = np.empty(n, np.int32)
-        cdef int32_t[::1] out = codes
-        cdef const uint8_t[::1] flags = None if usable is None else usable.view(np.uint8)
-        cdef Strings all
-        all.data, all.offset_bytes = NULL, 8
-        if data.shape[0]:
-            all.data = &data[0]
-        with nogil:
-            while at < n:
-                some = min(n - at, <int64_t>PER_LOOK)
-                all.offset = &offsets[at]
-                self.add_strings(&all, some, NULL if usable is None else &flags[at], &out[at])
-                at += some
-                if some == PER_LOOK:
-                    look_up()
-        return codes
-
-    def take(self, const int32_t[::1] codes):
-        """The texts of some codes, -1: an empty one: where each begins and ends, and all bytes."""
-        cdef int64_t i, n = codes.shape[0], size = 0
-        offsets = np.zeros(n + 1, np.int64)
-        cdef int64_t[::1] offset = offsets
-        for i in range(n):
-            if codes[i] >= 0:
-                size += self.kept[codes[i]].words.length
-            offset[i + 1] = size
-        data = np.empty(size, np.uint8)
-        cdef uint8_t[::1] out = data
-        for i in range(n):
-            if offset[i + 1] > offset[i]:
-                copy_bytes(
-                    &out[offset[i]], self.text + self.kept[codes[i]].start,
-                    offset[i + 1] - offset[i],
-                )
-        return offsets, data
-
-    def compact(self, const uint8_t[::1] live):
-        KeySpace.compact(self, live)
-        self._compact(live)
-
-    def renumber(self, const uint8_t[::1] live, int64_t classes=1):
-        self._compact(live)
-        return KeySpace.renumber(self, live, classes)
-
-    cdef void _move(self, const int32_t[::1] codes) noexcept:
-        cdef int64_t i
-        for i in range(codes.shape[0]):
-            if codes[i] >= 0:
-                self.kept[codes[i]] = self.kept[i]
-
-    cdef int add_strings(
-        self, const Strings *all, int64_t n, const uint8_t *usable, int32_t *out
-    ) except -1 nogil:
-        """Codes of n strings, new ones included; -1 where not usable (NULL: all are).
-
-        Entries and the words of strings that have codes are two reads from anywhere: each is asked
-        for in advance, for some strings together.
-        """
-        cdef Words words[STRINGS_TOGETHER]
-        cdef int64_t key[STRINGS_TOGETHER]
-        cdef int64_t at = 0, some, i
-        while at < n:
-            some = min(n - at, <int64_t>STRINGS_TOGETHER)
-            hash_strings(all, usable, at, some, self.table, self.wrap, words, key)
-            self._fetch_strings(some, key)
-            for i in range(some):
-                if usable != NULL and not usable[at + i]:
-                    out[at + i] = -1
-                    continue
-                out[at + i] = self._add_bytes(
-                    key[i], words + i, all.data + string_begin(all, at + i)
-                )
-            at += some
-        return 0
-
-    cdef int _fetch_strings(self, int64_t n, const int64_t *key) noexcept nogil:
-        """Ask for what tells whether strings of these hashes are known."""
-        cdef int32_t code
-        cdef int64_t i
-        for i in range(n):
-            code = self.table[mix64(<uint64_t>key[i]) & self.wrap].code
-            if code >= 0:
-                prefetch(self.kept + code)
-        return 0
-
-    cdef int32_t _add_bytes(
-        self, int64_t key, const Words *words, const uint8_t *data
-    ) except -1 nogil:
-        """The code of a string, by its hash."""
-        cdef Entry *entry = self._find_bytes(key, words, data)
-        cdef int32_t code
-        if entry.code >= 0:
-            return entry.code
-        if 2 * (self.used + 1) > <int64_t>self.wrap:
-            self._grow_table(4 * (self.used + 1))
-            entry = self._find_bytes(key, words, data)
-        code = self._new_code()
-        self._keep_text(code, words, data)
-        entry.key = key
-        entry.code = code
-        self.used += 1
-        return code
-
-    cdef Entry *_find_bytes(
-        self, int64_t key, const Words *words, const uint8_t *data
-    ) noexcept nogil:
-        cdef uint64_t at = mix64(<uint64_t>key) & self.wrap
-        cdef int32_t code = self.table[at].code
-        cdef const KeptString *known
-        while code >= 0:
-            known = self.kept + code
-            if self.table[at].key == key and words_equal(
-                &known.words, self.text + known.start, words, data
-            ):
-                break
-            at = (at + 1) & self.wrap
-            code = self.table[at].code
-        return self.table + at
-
-    cdef int _keep_text(
-        self, int32_t code, const Words *words, const uint8_t *data
-    ) except -1 nogil:
-        cdef int64_t room, n = words.length
-        cdef void *grown
-        if self.text_used + n > self.text_room or self.text == NULL:
-            room = max(2 * self.text_room, self.text_used + n + 64)
-            grown = realloc(self.text, room)
-            if grown == NULL:
-                out_of_memory(b"bytes of keys", room)
-            self.text = <uint8_t *>grown
-            self.text_room = room
-        copy_bytes(self.text + self.text_used, data, n)
-        self.kept[code] = KeptString(words[0], self.text_used)
-        self.text_used += n
-        return 0
-
-    cdef int _grow_codes(self, int64_t n) except -1 nogil:
-        cdef void *grown = realloc(self.kept, n * sizeof(KeptString))
-        if grown == NULL:
-            out_of_memory(b"keys", n)
-        self.kept = <KeptString *>grown
-        return KeySpace._grow_codes(self, n)
-
-    cdef int _compact(self, const uint8_t[::1] live) except -1:
-        """Move the text of live codes together, in a new arena."""
-        cdef int64_t code, size = 64
-        cdef uint8_t *old = self.text
-        cdef int64_t n
-        for code in range(min(self.n_codes, live.shape[0])):
-            if live[code]:
-                size += self.kept[code].words.length
-        self.text = <uint8_t *>malloc(size)
-        if self.text == NULL:
-            self.text = old
-            out_of_memory(b"bytes of keys", size)
-        self.text_room = size
-        self.text_used = 0
-        for code in range(min(self.n_codes, live.shape[0])):
-            if live[code]:
-                n = self.kept[code].words.length
-                copy_bytes(self.text + self.text_used, old + self.kept[code].start, n)
-                self.kept[code].start = self.text_used
-                self.text_used += n
-        free(old)
         return 0
 
 

@@ -2,8 +2,9 @@
 
 Who includes whom (right includes left)::
 
-    store <-- silence <-- stream_joiner <-- ingest <-- session_base
-    encoding/keys, encoding/varlen, base/output <-- stream_joiner
+    store <-- live_step <-- stream_joiner <-- ingest <-- session_base
+    store <-- silence <-- stream_joiner
+    encoding/keys, encoding/varlen, base/output <-- live_step
     arrow/tables, arrow/payload <-- ingest
     store, limited.h <-- limited <-- shedder <-- metered
     session_base <-- metered

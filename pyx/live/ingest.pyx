@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from windjoin.pyx.base.index cimport SLACK, out_of_memory
-from windjoin.pyx.encoding.keys cimport BytesSpace, Strings
+from windjoin.pyx.encoding.string_keys cimport BytesSpace, Strings
 from windjoin.pyx.live.store cimport Extent
 from windjoin.pyx.arrow.tables cimport (
     AS_THEY_LIE, DECIMALS, INTEGERS, LISTS, TEXTS, set_wanted, widened_to,

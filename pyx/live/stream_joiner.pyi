@@ -4,19 +4,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
+from windjoin.pyx.live.live_step import LiveStep
 from windjoin.pyx.live.silence import Silence
 
 @disjoint_base
-class StreamJoiner:
+class StreamJoiner(LiveStep):
     since_maintenance: int
     patience: int
     give: Any  # makes of rows of results what is given out; None: they are
     @property
     def results(self) -> int: ...
-    @property
-    def in_blocks(self) -> bool: ...
-    @property
-    def nbytes(self) -> int: ...
     def __init__(
         self,
         number: int,

@@ -19,7 +19,8 @@ from windjoin.kernels.live import LiveJoin
 from windjoin.kernels.renewal import Renewal
 from windjoin.kernels.spec import BytesColumn
 from windjoin.pyx.base.column import Ring
-from windjoin.pyx.encoding.keys import BytesSpace, KeySpace
+from windjoin.pyx.encoding.keys import KeySpace
+from windjoin.pyx.encoding.string_keys import BytesSpace
 
 from tests.api import open_session, run_session
 from tests.cases import SessionCase

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from windjoin.kernels.spec import BytesColumn
-from windjoin.pyx.encoding.keys import BytesSpace, KeySpace, encode_pairs
+from windjoin.pyx.encoding.keys import KeySpace, encode_pairs
+from windjoin.pyx.encoding.string_keys import BytesSpace
 
 KEYS = 1_000_000  # some tenths of a second
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from windjoin.kernels.spec import BytesColumn
-from windjoin.pyx.encoding.keys import BytesSpace
+from windjoin.pyx.encoding.string_keys import BytesSpace
 from windjoin.pyx.encoding.texts import encode_texts
 
 
