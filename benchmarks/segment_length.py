@@ -27,7 +27,7 @@ from benchmarks.measure import machine
 
 HOSTS = 4
 JOINS = {"function": (120_000, 400), "three": (40_000, 100), "sets": (300_000, 2_000)}
-PARTS = (16, 4, 2, 1, 0.5, 0.25)  # segments in a window
+PARTS = (16, 8, 4, 2, 1)  # segments in a window
 PUSH = 8  # windows
 
 

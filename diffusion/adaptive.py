@@ -27,7 +27,8 @@ class AdaptiveRouter(Router):
         super().__init__(profiles, hosts, segment_length=segment_length, weights=weights)
         self.adapt = adapt
         self.fixed_length = False  # the length was asked for
-        self._climber = HillClimber.around(segment_length)
+        # rows, and results, stay until a segment ends: windows are to bound that, too
+        self._climber = HillClimber.around(segment_length, self.max_window)
 
     def change_length(self, length: int) -> None:
         """Segments that nothing was decided about yet get this length."""

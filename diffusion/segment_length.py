@@ -117,9 +117,9 @@ class HillClimber:
         return self.length
 
     @classmethod
-    def around(cls, length: int) -> HillClimber:
-        """Between a sixteenth and sixteen times the given length."""
-        return cls(length, max(1, length // 16), length * 16)
+    def around(cls, length: int, longest: int) -> HillClimber:
+        """From a sixteenth of the given length to ``longest``, or the given one if that is more."""
+        return cls(length, max(1, length // 16), max(length, longest))
 
     def state(self) -> dict[str, Any]:
         """As JSON-able data; `from_state` is the way back."""

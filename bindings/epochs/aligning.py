@@ -27,6 +27,7 @@ from windjoin.epochs.weighing import (
     turn_of,
 )
 
+LONGER = 16  # times what they began with: the longest segments that are tried
 BUSY = 0.5  # slots that are idle for longer lose nothing by the length of segments
 
 
@@ -74,7 +75,10 @@ def _lengthened(
     assert units.length is not None
     if job.chosen_segment or most < BUSY or not times:
         return units, told
-    climber = HillClimber.around(units.length) if told is None else HillClimber.from_state(told)
+    if told is None:  # an epoch's results leave with it, however long segments are
+        climber = HillClimber.around(units.length, LONGER * units.length)
+    else:
+        climber = HillClimber.from_state(told)
     before, border = climber.length, max(times)
     length = climber.observe(rows / most, border)
     if length != before:

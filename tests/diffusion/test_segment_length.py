@@ -25,13 +25,21 @@ def climb(climber: HillClimber, peak: float, readings: int = 400) -> list[int]:
 @pytest.mark.parametrize("peak", [30, 100, 250, 1000])
 @pytest.mark.parametrize("start", [20, 250, 1500])
 def test_it_settles_near_the_best_after_few_lengths(start: int, peak: int) -> None:
-    climber = HillClimber.around(start)
+    climber = HillClimber.around(start, 16 * start)
     tried = climb(climber, peak)
     assert climber.settled
-    assert peak / 2 <= tried[-1] <= peak * 2
+    nearest = min(max(peak, climber.shortest), climber.longest)
+    assert nearest / 2 <= tried[-1] <= nearest * 2
     assert len(set(tried)) <= 9
     # it goes back to what was best, but looks at nothing twice
     assert len(tried) <= len(set(tried)) + 1
+
+
+def test_it_stays_within_the_longest_length_even_if_more_would_be_better() -> None:
+    climber = HillClimber.around(50, 100)
+    assert max(climb(climber, 1000)) == 100
+    assert climber.settled
+    assert climber.length == 100
 
 
 def test_a_stretch_takes_as_long_as_its_busiest_host_or_all_on_the_processors_there_are() -> None:
