@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from windjoin.durations import parse_duration
+from windjoin.durations import check_length, parse_duration
 from windjoin.errors import QueryError, hint
-from windjoin.watermarks import check_length
 
 OnFull = Literal["spill", "shed", "error"]
 Choose = Literal["throughput", "largest", "random", "productive"]

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.diffusion.history import Sample
+from windjoin.durations import check_length
 from windjoin.errors import QueryError, SessionError, hint
 from windjoin.held import HeldRows
 from windjoin.host_options import check_host_options
@@ -33,7 +34,6 @@ from windjoin.run import threads_for
 from windjoin.sinks import ParquetSink
 from windjoin.streams import idle_length
 from windjoin.waiting import PendingRows
-from windjoin.watermarks import check_length
 
 if TYPE_CHECKING:
     from windjoin.state.keeper import Keeper

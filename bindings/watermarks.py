@@ -44,24 +44,6 @@ def length_ticks(option: str, clock: TimeUnit, length: Any, integers: bool) -> i
     return ticks
 
 
-def check_length(option: str, length: Any) -> None:
-    """Refuse what is no length of time whatever the times of the streams are.
-
-    >>> check_length("lateness", "2s"), check_length("lateness", 5)
-    (None, None)
-    """
-    if isinstance(length, int) and not isinstance(length, bool):
-        if length < 0:
-            raise QueryError(f"{option}={length!r} is negative; give 0 or more")
-    elif not (isinstance(length, str) or is_duration(length)):
-        raise QueryError(
-            f'{option}={length!r}: give a duration such as "2s", or an integer where times are'
-            " integers"
-        )
-    elif parse_duration(length, option).nanoseconds < 0:
-        raise QueryError(f"{option}={length!r} is negative; give 0 or more")
-
-
 def length_text(ticks: int, clock: TimeUnit, like: Any) -> str:
     """A number of ticks as an option that is now ``like`` would be written.
 
