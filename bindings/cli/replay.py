@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from windjoin.kernels.spec import I64
 from windjoin.query import Query
 from windjoin.shedding import Shedding
+
+if TYPE_CHECKING:  # the command line says itself what is wrong with the rooms of kernels
+    from windjoin.kernels.spec import I64
 
 BATCH_ROWS = 1024
 PARTS = 20  # of a period: rows of one come together

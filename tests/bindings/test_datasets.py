@@ -236,7 +236,7 @@ def test_the_command_reads_patterns_and_writes_to_a_pipe(tmp_path: Path) -> None
     lines = done.stdout.splitlines()
     assert lines[0] == '"a_t","b_s"'
     assert len(lines) - 1 == len(expected)
-    assert "joined in stretches of time in" in done.stderr
+    assert f"joined in stretches of time: {len(expected):,} results" in done.stderr
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:

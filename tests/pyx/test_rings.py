@@ -59,7 +59,7 @@ def test_windows_end_where_int64_does(rows: int, window: int, on: str) -> None:
     a, b = (wj.stream(name, time="t", window=window) for name in "ab")
     same = a["k"] == b["k"] if on == "key" else abs(a["x"] - b["x"]) <= 0.5
     columns = {"k": np.zeros(rows, np.int64)} if on == "key" else {"x": np.zeros(rows)}
-    low, high = np.full(rows, -(2**63)), np.full(rows, 2**63 - 1)
+    low, high = np.full(rows, 1 - 2**63), np.full(rows, 2**63 - 1)  # the least one is refused
     found = 0
     with wj.join(a, b, on=same).open(rows_only=True) as session:
         for times in (low, low + 1, high - 1, high):
