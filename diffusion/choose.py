@@ -263,7 +263,12 @@ class _Model:
         work = passed * (hosts - 1) * step + self.costs.receive_ms
         work += called * (hosts - 1) * self.costs.call_ms
         formula = f"L_PSP = L_C + T_s N E, N = {hosts}, E = {figure(passed)}"
-        return self._estimate("psp", {}, work, self._parallel(hosts), formula)
+        # slices are as long as hosts are fast, but every host passes on as much as the slowest one;
+        # and what one host drops is lost for all those after it
+        parallel, passing = self._parallel(hosts), passed * step
+        if passing:
+            parallel = min(parallel, min(self.speeds) * work / passing)
+        return self._estimate("psp", {}, work, parallel, formula, hops=hosts)
 
     # -- parts of the formulas
 
