@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from windjoin.diffusion.atr import ATR, MARK_BITS
@@ -87,7 +88,9 @@ def test_a_small_gain_is_not_worth_a_switch() -> None:
 
 
 def test_segment_length_climbs_while_throughput_improves() -> None:
-    router, border = atr(), 0
+    longer = [replace(stream, window=4 * stream.window) for stream in STREAMS]  # they bound it
+    router, border = make("atr", longer, 4, segment_length=10), 0
+    assert isinstance(router, ATR)
     lengths = []
     for _ in range(600):
         border = run(router, 1, start=border)
