@@ -37,7 +37,7 @@ def spark(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def test_tasks_that_run_twice_at_a_time_change_nothing(spark: Any, tmp_path: Path) -> None:
     query = chain()
-    lagging = watched(tmp_path, seconds=4, lag=0)
+    lagging = watched(tmp_path, lag=0)
     joined = wjs.join(query, frames(spark, TABLES, 2), hosts=3, strategy="ctr")
     late = joined.mapInArrow(lagging, joined.schema)
     assert rows_of(late) == rows_of(query.run(TABLES))
@@ -57,7 +57,7 @@ def test_epochs_with_tasks_that_run_twice_at_a_time_give_each_result_once(
     seen.mkdir()
     log = str(tmp_path / "log")
     joined = wjs.stream(query, sources.frames(), lateness=400, slots=3, strategy="atr", log=log)
-    late = joined.mapInArrow(watched(seen, seconds=4, lag=0), joined.schema)
+    late = joined.mapInArrow(watched(seen, lag=0), joined.schema)
     run_all(late, tmp_path)
     assert rows_of(spark.read.parquet(str(tmp_path / "out"))) == rows_of(query.run(tables))
     assert max(attempts(seen)) > 1, "Spark never started a second attempt"
