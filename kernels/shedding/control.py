@@ -347,6 +347,7 @@ class Controller:
         assert settings.policy != "drop", "rows are dropped, or work is"
         self.fraction, self.everything = fraction, False
         self._level += (fraction - self._level) / SLOTS if self._level else fraction
+        self._level = min(self._level, self.allowance.steady)
         self.sample = settings.sample * max(self._level, LEAST_SAMPLE)
         rest = max(fraction / self._error - self.sample, 0.0) / (1 - self.sample)
         directions = [watched.direction for watched in self.watched]

@@ -83,6 +83,12 @@ class PeriodBudget:
                           MOST_SAVED * self.per_period)  # fmt: skip
             self.left = self.per_period + carried
 
+    @property
+    def steady(self) -> float:
+        """The fraction that every slot could do of its own part, without what others left."""
+        need, part = self.need - self.fixed, self.per_period / SLOTS - self.fixed
+        return 1.0 if need <= 0 else min(max(part, 0.0) / need, 1.0)
+
     def lasting(self, slots: float) -> float:
         """The fraction by which what is left lasts for so many slots, if the need stays."""
         if self.left <= 0:

@@ -125,6 +125,17 @@ def test_the_fraction_follows_bursts_and_comes_back(per_s: float) -> None:
     assert set(after) == {1.0}
 
 
+def test_a_burst_that_grows_keeps_to_the_budget() -> None:
+    """Rows joined fully become as few as can be afforded, and not slowly."""
+    streams = lagging(64, 25, 2.0, rates={22: 40, 24: 60, 26: 90, 28: 140, 30: 200, 32: 300})
+    budget = 2 * 25 * 25 * 4  # comparisons that all need in a second, before it begins
+    shed = shedding(budget, adapt_every="10s")
+    run = play(scanned("4s"), streams, shed=shed)
+    assert run.metrics["comparisons"] <= 1.05 * budget * 64
+    truth = by_hash(streams, 4000)
+    assert set(run.results) < truth
+
+
 def test_a_shift_that_moves_is_learned_anew(per_s: float) -> None:
     first, then = lagging(80, 40, 2.0), lagging(80, 40, 8.0)
     streams = {
