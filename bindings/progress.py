@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from windjoin.flags import check_flag
+
 # True: a bar on standard error; a function: called with (done, in all)
 ProgressOption = bool | Callable[[int, int], None]
 
@@ -14,9 +16,16 @@ ProgressFunction = Callable[[int, int], None]
 SECONDS_BETWEEN = 0.1
 
 
+def check_progress(option: object) -> None:
+    """Refuse what is neither a choice nor a function."""
+    if not callable(option):
+        check_flag("progress", option, ", or a function of (done, in all)")
+
+
 @contextmanager
 def progress_bar(option: ProgressOption, what: str, unit: str) -> Iterator[ProgressFunction | None]:
     """Something to report (done, in all) to while the work lasts; None where nobody looks."""
+    check_progress(option)
     if callable(option):
         yield _seldom(option)
     elif option:

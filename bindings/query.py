@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from windjoin.asof import Direction, check_direction
 from windjoin.errors import QueryError
+from windjoin.flags import check_flag
 from windjoin.expressions import Expression
 from windjoin.given import (
     FilePath,
@@ -598,6 +599,7 @@ def join(
     conditions = checked_conditions(on, names)
     asked = sides(names, how, keep, exists, missing)
     check_conditions(asked, conditions, names)
+    check_flag("cross", cross)
     if not cross and direction is None:
         check_connected(conditions, names)
         check_base_connected(asked, conditions, names)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery, Prepared
 from windjoin.errors import QueryError
+from windjoin.flags import check_flag
 from windjoin.host_options import asked_hosts
 from windjoin.hosted_tables import join_on_hosts
 from windjoin.kernel_errors import AS_OWN_ERRORS
@@ -104,6 +105,9 @@ class RunOptions:
     ordered: bool = False
     weights: Any = None
     tuning: Any = None
+
+    def __post_init__(self) -> None:
+        check_flag("ordered", self.ordered)
 
 
 def run(query: Query, tables: Mapping[str, Any], options: RunOptions) -> tuple[pa.Table, BatchRun]:

@@ -13,6 +13,7 @@ from windjoin.clustered import ClusterJoin
 from windjoin.diffusion.errors import RoutingError
 from windjoin.errors import ClusterError, QueryError, SessionError
 from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
+from windjoin.flags import check_flag
 from windjoin.given import FilePath, Length, Out, SessionMetrics, Tables, Time
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import AS_OWN_ERRORS, own_error
@@ -20,7 +21,7 @@ from windjoin.kernels.live import LiveJoin
 from windjoin.notebook import Counters, Explanation, metrics_html, query_html
 from windjoin.own_times import END
 from windjoin.planned import measured
-from windjoin.progress import ProgressOption, progress_bar
+from windjoin.progress import ProgressOption, check_progress, progress_bar
 from windjoin.push_many import check_tables
 from windjoin.pyx.base.cpu import isa
 from windjoin.pyx.live.session_base import whole
@@ -230,6 +231,7 @@ class Session(PushingSession, Generic[Out]):
         []
         """
         self._must_be_open()
+        check_progress(progress)
         if self._memory is None or self._live is None:
             return
         with progress_bar(progress, "cleaning up", "rows") as report:
@@ -270,6 +272,7 @@ class Session(PushingSession, Generic[Out]):
         >>> session.close().num_rows, session.closed
         (0, True)
         """
+        check_progress(progress)
         return cast(Out, self._close(self._live is not None, progress))
 
     @whole
@@ -392,6 +395,7 @@ class Session(PushingSession, Generic[Out]):
         >>> session.hosts
         [0]
         """
+        check_flag("lost", lost)
         cluster = self._cluster()
         with self._refusing():
             cluster.remove_host(number, lost=lost)

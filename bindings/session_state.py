@@ -13,6 +13,7 @@ from windjoin.binding import BoundQuery
 from windjoin.diffusion.history import Sample
 from windjoin.durations import check_length
 from windjoin.errors import QueryError, SessionError, hint
+from windjoin.flags import check_flag
 from windjoin.held import HeldRows
 from windjoin.host_options import check_host_options
 from windjoin.kernels.intake import Intake
@@ -65,6 +66,10 @@ class SessionOptions:
     adaptation: Adaptation | None = None
     plan: Any = None
     pin: bool = False
+
+    def __post_init__(self) -> None:
+        for flag in ("rows_only", "ordered", "pin"):
+            check_flag(flag, getattr(self, flag))
 
 
 class SessionState(SessionBase):

@@ -22,6 +22,7 @@ from windjoin.epochs.running import of_query
 from windjoin.epochs.storage import local_path
 from windjoin.epochs.stores import below
 from windjoin.errors import InputError, QueryError
+from windjoin.flags import check_flag
 from windjoin.query import Query
 from windjoin.shedding import Shedding
 from windjoin.spark.frames import SEGMENT_TYPE
@@ -82,6 +83,7 @@ def start(
     _check_sink(sink, where)
     if not isinstance(checkpoint, (str, PathLike)):
         raise QueryError(f"checkpoint={checkpoint!r}: give the path of a folder")
+    check_flag("adaptive", adaptive)
     if trigger is not None and not isinstance(trigger, Mapping):
         raise QueryError(
             f'trigger={trigger!r}: give a dictionary, such as {{"availableNow": True}}'

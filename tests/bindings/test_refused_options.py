@@ -33,6 +33,16 @@ Call = Callable[[], Any]
         (lambda: QUERY.open(hosts=2, tuning=5), "tuning=5: give a windjoin.Tuning"),
         (lambda: NEAREST.open(hosts=2), "nearest= is not for hosts="),
         (lambda: QUERY.open(schemas={}), r"every stream needs its table \(or its schema"),
+        (lambda: QUERY.open(hosts=2, ordered="x"), "ordered='x': give True or False"),
+        (lambda: QUERY.open(rows_only=1), "rows_only=1: give True or False"),
+        (lambda: QUERY.open(pin="no"), "pin='no': give True or False"),
+        (lambda: QUERY.open(hosts=2).remove_host(0, lost=1), "lost=1: give True or False"),
+        (lambda: QUERY.open().close(progress="yes"), r"progress='yes': give True or False, or a f"),
+        # of queries and runs
+        (lambda: wj.join(A, B, cross="x"), "cross='x': give True or False"),
+        (lambda: QUERY.run({"a": ROWS, "b": ROWS}, ordered="x"), "ordered='x': give True or Fal"),
+        (lambda: QUERY.indices({"a": ROWS, "b": ROWS}, ordered=0), "ordered=0: give True or Fal"),
+        (lambda: run(progress="yes"), r"progress='yes': give True or False, or a function of"),
         # of settings
         (lambda: wj.Memory("1GB", idle="x"), "idle: 'x' is not a duration"),
         (lambda: wj.Memory("1GB", span="x"), "span: 'x' is not a duration"),
