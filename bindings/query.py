@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from windjoin.asof import Direction, check_direction
 from windjoin.errors import QueryError
-from windjoin.flags import check_flag
 from windjoin.expressions import Expression
+from windjoin.flags import check_flag
 from windjoin.given import (
     FilePath,
     Length,
