@@ -18,12 +18,12 @@ from windjoin.diffusion.load import Host
 from windjoin.host_errors import TOLD_WHERE
 from windjoin.host_report import hosts_as_data, report_of
 from windjoin.kernels.hosted import HostJoin
-from windjoin.kernels.intake import Intake, LateSplit, Silencing
+from windjoin.kernels.intake import Silencing
 from windjoin.kernels.outer import Outer
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
+from windjoin.kernels.storing import StoringJoin
 from windjoin.kernels.window import LONG_AGO, Window
-from windjoin.pyx.base.column import time_order
 from windjoin.revising import OperatorPlan, Reviser
 from windjoin.strategies import Hosts, routing
 
@@ -38,7 +38,7 @@ class KeyGroups(Protocol):
     def recount(self) -> None: ...
 
 
-class ClusterJoin(Intake):
+class ClusterJoin(StoringJoin):
     """What a `LiveJoin` is, with rows spread over hosts; close it to end their threads."""
 
     def __init__(
@@ -62,7 +62,6 @@ class ClusterJoin(Intake):
         self.key_groups: KeyGroups | None = None  # other than by codes of keys
         if spec.kept is not None:
             self.outer = Outer(spec.kept, self.windows)
-        self._stores = self.new_stores()
         self._expired_at = -1  # the border of epochs when rows were last forgotten
         with TOLD_WHERE:
             self.routing = routing(spec, self.statistics, hosts, span)
@@ -104,7 +103,9 @@ class ClusterJoin(Intake):
 
     def load(self, stream: int, rows: Rows, arrivals: I64 | None = None) -> None:
         """Rows of a batch, in any order; nothing is joined before `flush`, or `loaded`."""
-        self._add(stream, rows, rows.usable, False, arrivals)
+        first = self.windows[stream].tail
+        time, numbers = self._add(stream, rows, rows.usable, rows.usable, False, arrivals)
+        self._deal(stream, time, numbers, first)
 
     def loaded(self, given_before: int) -> list[Any]:
         """Join rows that others have joined already, so that hosts hold them.
@@ -164,19 +165,24 @@ class ClusterJoin(Intake):
         self._found = results
         self.cluster.results = [completed for completed, _ in done]
 
-    def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
-        """Hand newly arrived rows to the hosts; all results that are complete then."""
-        usable = self.receive(stream, rows, late_split)
-        self._add(stream, rows, usable, late_split.ordered)
+    def stored(self, stream: int, time: I64, numbers: I64, first: int, count: int) -> list[Any]:
+        """Hand newly stored rows to the hosts; all results that are complete then."""
+        self._deal(stream, time, numbers, first)
         found = self.catch_up()
         if self.outer is None and self.cluster.clock.now == self._expired_at:  # no epoch has ended
-            self._maintain_sometimes(len(rows))
+            self._maintain_sometimes(count)
             return found
-        self._maintain_sometimes(len(rows) + self._expire() // 2)
+        self._maintain_sometimes(count + self._expire() // 2)
         if self.outer is None:
             with TOLD_WHERE:
                 self.reviser.check(self)
         return found
+
+    def _deal(self, stream: int, time: I64, numbers: I64, first: int) -> None:
+        """Let the router see rows in order of time; ``first``: none of their numbers is less."""
+        if self.key_groups is not None:
+            self.key_groups.recount()
+        self.cluster.add(stream, time, numbers, first)
 
     def sift(self, sift: Sift | None) -> None:
         """Let results go through ``sift`` from now on, which may leave some out."""
@@ -186,25 +192,6 @@ class ClusterJoin(Intake):
         """A window gets another length; what hosts hold is dealt out anew."""
         with TOLD_WHERE:
             self.reviser.resize(self, stream, window)
-
-    def _add(
-        self,
-        stream: int,
-        rows: Rows,
-        usable: Bools | None,
-        ordered: bool,
-        arrivals: I64 | None = None,
-    ) -> None:
-        first = self.windows[stream].tail
-        time, numbers = self.store(stream, rows, usable, arrivals)
-        if self.key_groups is not None:
-            self.key_groups.recount()
-        if usable is not None:
-            time, numbers = time[usable], numbers[usable]
-        if not ordered:
-            order = time_order(np.ascontiguousarray(time))
-            time, numbers = time[order], numbers[order]
-        self.cluster.add(stream, time, numbers, first)
 
     def advance(self, stream: int, time: int) -> None:
         """Nothing of a stream before ``time`` will come any more."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from windjoin.checking import Typed
 from windjoin.compared import is_double
 from windjoin.expressions import MIRRORED, Column, Comparison, Constant
+from windjoin.kernels.intake import Intake
 from windjoin.kernels.live import LiveJoin
 from windjoin.kinds import INT64_MAX, INT64_MIN
 from windjoin.payload import Payload
@@ -19,7 +20,7 @@ from windjoin.plain import FLOAT64, Direct, number_column
 from windjoin.pyx.arrow.payload import Gatherer, Pages
 from windjoin.pyx.live.ingest import Ingest
 from windjoin.pyx.live.store import Allowance, Counts, Extent, Watermark
-from windjoin.pyx.live.stream_joiner import StreamJoiner
+from windjoin.pyx.live.store_step import StoreStep
 from windjoin.pyx.live.unmatched import Unmatched
 from windjoin.stream_rows import StreamRows
 
@@ -47,7 +48,7 @@ class Ending:
 class Ingesting:
     """All that an `Ingest` is told."""
 
-    joiners: list[StreamJoiner]
+    joiners: list[StoreStep]
     number: int
     clock: Watermark
     counts: Counts
@@ -80,7 +81,7 @@ class Ingesting:
 
 
 def ingest(
-    live: LiveJoin,
+    live: Intake,
     number: int,
     rows: StreamRows,
     payloads: Sequence[Payload],
@@ -127,7 +128,7 @@ def ingest(
             allowance=ending.allowance,
             tracked=None if outer is None else outer.tracked(number),
             alone=None if outer is None else outer.give,
-            settle=None if outer is None else live.settle,
+            settle=live.settle if outer is not None and isinstance(live, LiveJoin) else None,
         )
     )
 

@@ -118,7 +118,7 @@ class OpeningSession(SessionCounters):
 
         kept: columns are, so rows have to come as tables
         """
-        if not isinstance(live, LiveJoin) or not self._straight:
+        if not self._straight or not live.joiners:
             return
         names = self.query.names
         schema = bound.schema

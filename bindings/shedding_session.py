@@ -76,8 +76,12 @@ class SheddingSession(MeteredInput, Session):
 
     @property
     def _straight(self) -> bool:
-        """Whether all that becomes of a push is its results: no rows are dropped before."""
-        return super()._straight and self.shed.policy != "drop" and self.shed.utility is None
+        """Whether all that becomes of a push is its results: no rows are dropped before.
+
+        What hosts begin to shed is told before the next push.
+        """
+        plain = self._hosts is None and self.shed.utility is None
+        return super()._straight and plain and self.shed.policy != "drop"
 
     def _wanted(self, bound: BoundQuery) -> list[list[str]]:
         kept = super()._wanted(bound)

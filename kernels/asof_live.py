@@ -13,7 +13,7 @@ from windjoin.kernels.final import FOREVER, LAST, FinalJoin, TimeQueue, come_to
 from windjoin.kernels.hops import pipeline
 from windjoin.kernels.intake import Silencing
 from windjoin.kernels.order import Order
-from windjoin.kernels.spec import I64, Bools, JoinSpec
+from windjoin.kernels.spec import I64, JoinSpec
 from windjoin.kernels.window import LONG_AGO
 from windjoin.pyx.base.output import Output
 from windjoin.pyx.probing.pipeline import Pipeline
@@ -37,14 +37,14 @@ class AsofJoin(FinalJoin):
         """Index the rows of the second stream."""
         for step in self._order.steps:
             self.windows[step.stream].serve(step.access)
-        self._stores = self.new_stores()
+        self._follow_windows()
         self._pipeline = pipeline(self.spec, self._order, self.windows)
 
     def _final(self) -> int:
         mark = come_to(self.clocks[1])
         return mark if mark in (LONG_AGO, FOREVER) else max(mark - self._ahead, LONG_AGO)
 
-    def _came(self, stream: int, time: I64, numbers: I64, usable: Bools | None) -> None:
+    def _came(self, stream: int, time: I64, numbers: I64) -> None:
         if stream == 0:
             self._pending.add(time, numbers)
         elif len(numbers):

@@ -16,7 +16,7 @@ from windjoin.kernels.hosted import HostJoin
 from windjoin.kernels.intake import Silencing
 from windjoin.kernels.order import Order
 from windjoin.kernels.row_windows import ADDED, counted, longest_held, until_columns, with_columns
-from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
+from windjoin.kernels.spec import I64, JoinSpec, Rows
 from windjoin.kernels.statistics import unseen
 from windjoin.kernels.window import LONG_AGO
 from windjoin.pyx.base.pieces import sorting_by
@@ -50,11 +50,15 @@ class CountedJoin(FinalJoin):
     def _counts_all(self, stream: int) -> bool:
         return stream in self._last
 
+    def _follow_windows(self) -> None:
+        super()._follow_windows()
+        self.joiners.clear()  # rows get columns here that no table has
+
     def _extended(self, rows: Rows) -> Rows:
         until = until_columns(np.full(len(rows), LAST), np.zeros(len(rows), np.bool_))
         return replace(rows, columns=[*rows.columns, rows.time, *until])
 
-    def _came(self, stream: int, time: I64, numbers: I64, usable: Bools | None) -> None:
+    def _came(self, stream: int, time: I64, numbers: I64) -> None:
         self._pending[stream].add(time, numbers)
 
     # -- an epoch ------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from windjoin.kernels.intake import Intake, LateSplit, Silencing
+from windjoin.kernels.intake import LateSplit, Silencing
 from windjoin.kernels.outer import Outer
 from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
+from windjoin.kernels.storing import StoringJoin
 from windjoin.kernels.window import LONG_AGO
 from windjoin.pyx.base.column import time_order
 from windjoin.pyx.live.store import Watermark
@@ -74,14 +75,13 @@ def _joined(parts: list[I64]) -> I64:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-class FinalJoin(Intake):
+class FinalJoin(StoringJoin):
     """What such joins have in common."""
 
     def __init__(self, spec: JoinSpec, lateness: int = 0, silence: Silencing | None = None) -> None:
         super().__init__(spec, lateness, silence)
         self._found = 0
         self._before = LONG_AGO  # rows with an earlier time have been joined
-        self._stores = self.new_stores()
         if spec.kept is not None:
             self.outer = Outer(spec.kept, self.windows)
 
@@ -90,7 +90,7 @@ class FinalJoin(Intake):
         """Rows with an earlier time can be joined."""
 
     @abstractmethod
-    def _came(self, stream: int, time: I64, numbers: I64, usable: Bools | None) -> None:
+    def _came(self, stream: int, time: I64, numbers: I64) -> None:
         """Rows have been stored that wait now, or can be asked for."""
 
     @abstractmethod
@@ -103,32 +103,17 @@ class FinalJoin(Intake):
 
     # -- rows in, results out ------------------------------------------------------------------
 
-    def push(self, stream: int, rows: Rows, late_split: LateSplit) -> list[Any]:
-        """Keep newly arrived rows; results of all rows that are final now."""
-        usable = self.receive(stream, rows, late_split)
-        rows = self._extended(rows)
-        _, numbers = self.store(stream, rows, usable)
-        present = late_split.but_late(rows.present)
-        self._arrived(stream, rows.time, numbers, usable, present, late_split.ordered)
+    def stored(self, stream: int, time: I64, numbers: I64, first: int, count: int) -> list[Any]:
+        """Rows wait now, or can be asked for; results of all rows that are final."""
+        self._came(stream, time, numbers)
         found = self.catch_up()
-        self._maintain_sometimes(len(rows))
+        self._maintain_sometimes(count)
         return found
 
-    def _extended(self, rows: Rows) -> Rows:
-        """Rows with the columns that the join adds to them."""
-        return rows
-
-    def _arrived(
-        self, stream: int, time: I64, numbers: I64, usable: Bools | None, present: Any,
-        ordered: bool,
-    ) -> None:  # fmt: skip
-        wanted = present if self._counts_all(stream) else usable
-        if wanted is not None:
-            time, numbers = time[wanted], numbers[wanted]
-        if not ordered:
-            order = time_order(np.ascontiguousarray(time))
-            time, numbers = time[order], numbers[order]
-        self._came(stream, time, numbers, usable)
+    def _joined_of(
+        self, stream: int, rows: Rows, usable: Bools | None, late_split: LateSplit
+    ) -> Bools | None:
+        return late_split.but_late(rows.present) if self._counts_all(stream) else usable
 
     def _counts_all(self, stream: int) -> bool:
         """Whether rows matter that can be in no result."""

@@ -69,6 +69,7 @@ class Intake(ABC):
         self.clocks = [Watermark(lateness) for _ in spec.streams]
         self.silence = None if silence is None else Silence(self.clocks, *silence)
         self.counts = [Counts() for _ in spec.streams]
+        self._stores: list[Store] = []
         self._spaces: dict[int, KeySpace] = {}
         for stream in spec.streams:
             for kind, space in zip(stream.keys, stream.spaces, strict=True):
@@ -82,6 +83,7 @@ class Intake(ABC):
         self.on_maintain: Callable[[], None] | None = None
         self._since_maintained, self._patience = 0, MAINTAIN_EVERY
         self._scores = Scores.of_sides(spec, self.windows)
+        self.joiners: list[Any] = []  # a `StoreStep` for each stream, if compiled code takes rows
 
     def listen(self, outer: Outer) -> None:
         """Let somebody look at results before their rows are forgotten; before any is found."""
@@ -146,7 +148,6 @@ class Intake(ABC):
     def resized(self) -> None:
         """The specs of the windows were changed."""
         self._renewal = Renewal(max(stream.window for stream in self.spec.streams))
-        self._stores = self.new_stores()
 
     @abstractmethod
     def begin(self) -> None:
@@ -191,17 +192,6 @@ class Intake(ABC):
             counts.late += int(late_split.late.sum())
         if usable is not None:
             counts.unusable += len(usable) - int(usable.sum())
-        return usable
-
-    def receive(self, stream: int, rows: Rows, late_split: LateSplit) -> Bools | None:
-        """Rows have come that are joined later: clocks and counts know; which are usable."""
-        self.clocks[stream].newest = late_split.newest
-        if self.silence is not None:
-            self.silence.heard(stream if len(rows) else -1)
-        self.counts[stream].rows_in += len(rows)
-        usable = self.usable(stream, rows, late_split)
-        if self.outer is not None:
-            self.outer.admit(stream, rows, late_split.late, usable)
         return usable
 
     def store(

@@ -18,7 +18,7 @@ from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.pyx.base.output import Runner
 from windjoin.pyx.encoding.keys import KeySpace
 from windjoin.pyx.indexes.cache_lines import CacheLineIndex
-from windjoin.pyx.live.store import Store, expire
+from windjoin.pyx.live.store import expire
 from windjoin.pyx.live.stream_joiner import StreamJoiner
 from windjoin.pyx.probing.pipeline import Pipeline
 
@@ -42,7 +42,6 @@ class LiveJoin(Intake):
         self.joiners: list[StreamJoiner] = []  # one for each stream
         self.orders: list[Order] = []
         self.pipelines: list[Pipeline] = []
-        self._stores: list[Store] = []
         self._found = 0  # by joiners that are gone
         self._given = 0  # results that waited for better partners
         self._done = [(0, 0)] * len(spec.streams)  # by pipelines that are gone, as in `done_by`

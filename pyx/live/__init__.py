@@ -2,9 +2,10 @@
 
 Who includes whom (right includes left)::
 
-    store <-- live_step <-- stream_joiner <-- ingest <-- session_base
-    store <-- silence <-- stream_joiner
-    encoding/keys, encoding/varlen, base/output <-- live_step
+    store <-- silence <-- store_step <-- ingest <-- session_base
+    store_step <-- live_step <-- stream_joiner
+    store_step <-- stream_storer
+    encoding/keys, encoding/varlen, base/output <-- store_step
     arrow/tables, arrow/payload <-- ingest
     store, limited.h <-- limited <-- shedder <-- metered
     session_base <-- metered

@@ -1,9 +1,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from windjoin.pyx.live.stream_joiner cimport StreamJoiner
 from windjoin.pyx.base.output cimport Output
 from windjoin.pyx.arrow.payload cimport Gatherer, Pages
 from windjoin.pyx.live.store cimport Allowance, Arrived, Watermark, Counts, Verdict
+from windjoin.pyx.live.store_step cimport StoreStep
 from windjoin.pyx.live.unmatched cimport Unmatched
 from windjoin.pyx.arrow.tables cimport ArrowArray, Borrowed, Wanted
 
@@ -69,6 +69,6 @@ cdef class Ingest:
     ) except -1
     cdef int _encode(self, const ArrowArray *batch, Seen *seen, Arrived *rows) except -1
     cdef int _keep(self, rows, Borrowed one) except -1
-    cdef object _given(self, StreamJoiner joiner, int64_t sequence)
+    cdef object _given(self, StoreStep joiner, int64_t sequence)
     cdef object _gathered(self, Output out, int64_t sequence)
     cdef int _let_go(self) except -1

@@ -94,7 +94,7 @@ cdef class Ingest:
         told: what is to be said of late rows has been said
         """
         cdef Borrowed one = Borrowed.__new__(Borrowed)
-        cdef StreamJoiner joiner = <StreamJoiner>self.joiners[self.number]
+        cdef StoreStep joiner = <StoreStep>self.joiners[self.number]
         cdef Arrived arrived
         cdef Seen seen
         cdef Verdict said
@@ -327,7 +327,7 @@ cdef class Ingest:
 
     cdef int _encode(self, const ArrowArray *batch, Seen *seen, Arrived *rows) except -1:
         """Codes of keys that are texts, -1 where rows are not usable."""
-        cdef StreamJoiner joiner = <StreamJoiner>self.joiners[self.number]
+        cdef StoreStep joiner = <StoreStep>self.joiners[self.number]
         cdef const Wanted *as_ = self.wanted + 1 + self.n_columns
         cdef const ArrowArray *column
         cdef BytesSpace space
@@ -357,7 +357,7 @@ cdef class Ingest:
             self.append(rows)
         return 0
 
-    cdef object _given(self, StreamJoiner joiner, int64_t sequence):
+    cdef object _given(self, StoreStep joiner, int64_t sequence):
         """What is given out of the results."""
         if joiner.given is not None:  # whatever `give` is by now
             return self.results(joiner._found(), sequence)

@@ -5,12 +5,11 @@ from windjoin.pyx.base.index cimport Index
 from windjoin.pyx.base.output cimport Output, Runner
 from windjoin.pyx.encoding.keys cimport KeySpace
 from windjoin.pyx.live.store cimport Arrived, Store, Taker
+from windjoin.pyx.live.store_step cimport StoreStep
 
 
-cdef class LiveStep:
-    cdef Store own
+cdef class LiveStep(StoreStep):
     cdef Runner pipeline
-    cdef Output out
     cdef bint by_code  # time and one key are all of a row; then these are what it goes to
     cdef bint by_value  # time and one number are
     cdef bint real  # whether that is a double
@@ -18,9 +17,6 @@ cdef class LiveStep:
     cdef Ring times
     cdef Ring codes  # or values
     cdef Index index
-    cdef int32_t *code_room
-    cdef int64_t *row_room
-    cdef int64_t room
     cdef int _join(self, const Arrived *rows) except -1
     cdef int _run(self, const Arrived *rows) except -1 nogil
     cdef int _carry(self, Arrived *rows, list varlen) except -1
@@ -28,10 +24,6 @@ cdef class LiveStep:
     cdef int _carry_by_code(self, const Arrived *rows) except -1 nogil
     cdef int _carry_by_value(self, const Arrived *rows) except -1 nogil
     cdef int _carry_any(self, Arrived *rows, list varlen) except -1
-    cdef int _need_room(self, int64_t n) except -1
-    cdef int32_t *_codes(self, int64_t key) noexcept nogil
-    cdef int _encode(self, Arrived *rows) except -1
-    cdef list _store_varlen(self, int64_t first, list varlen)
     cdef int _insert(self, const Arrived *rows, list varlen, int64_t at) except -1
     cdef int _insert_into(
         self, Taker taker, const Arrived *rows, list varlen, int64_t at

@@ -1,16 +1,19 @@
 from typing import Any
 
 from typing_extensions import disjoint_base
+from windjoin.pyx.live.store_step import StoreStep
 
 @disjoint_base
-class LiveStep:
+class LiveStep(StoreStep):
     @property
     def in_blocks(self) -> bool: ...
     @property
     def nbytes(self) -> int: ...
     def __init__(
         self,
-        own: Any,  # a Store
+        number: int,
+        stores: list[Any],
+        clocks: list[Any],
+        silence: Any,
         pipeline: Any,  # a Runner
-        streams: int,
     ) -> None: ...

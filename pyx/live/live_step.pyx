@@ -3,15 +3,13 @@
 How many rows take each step together, and by which of their columns, is decided here alone.
 """
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, realloc
 
 cimport numpy as cnp
 
 from windjoin.pyx.base.index cimport (
-    MOST_VALUES, RELEASE_ABOVE, SLACK, life_inserts, out_of_memory, sortable_bits,
+    MOST_VALUES, RELEASE_ABOVE, SLACK, life_inserts, sortable_bits,
 )
 from windjoin.pyx.encoding.keys cimport KeySpace
-from windjoin.pyx.encoding.varlen import array_rows, set_rows, vector_rows
 from windjoin.pyx.live.store cimport COLUMNS, KEYS, OPERANDS, VARLEN
 
 cnp.import_array()
@@ -20,15 +18,15 @@ cdef enum:
     BLOCK = 256  # rows whose keys are in a near cache until they are joined and kept
 
 
-cdef class LiveStep:
+cdef class LiveStep(StoreStep):
     """Stores, joins and inserts the rows of one stream."""
 
-    def __init__(self, Store own not None, Runner pipeline not None, int streams):
-        self.own = own
-        self.pipeline = pipeline
-        self.out = Output(streams)
+    def __init__(self, int number, list stores, list clocks, silence, Runner pipeline not None):
+        cdef Store own
+        StoreStep.__init__(self, number, stores, clocks, silence)
+        own, self.pipeline = self.own, pipeline
+        self.out = Output(len(stores))
         self.out.stays = True
-        self.room = 0
         self.by_code = own.takes(KEYS) and pipeline.takes_codes()
         self.by_value = own.takes(COLUMNS) and pipeline.runs_in_blocks()
         if self.by_code or self.by_value:
@@ -38,10 +36,6 @@ cdef class LiveStep:
             self.space = own.spaces[0]
         if self.by_value:
             self.real = own.real[0]
-
-    def __dealloc__(self):
-        free(self.code_room)
-        free(self.row_room)
 
     @property
     def in_blocks(self):
@@ -146,53 +140,6 @@ cdef class LiveStep:
             with nogil:
                 self.pipeline.run(first, first + rows.n, self.out)
         return self._insert(rows, stored, 0)
-
-    cdef int _need_room(self, int64_t n) except -1:
-        cdef void *grown
-        grown = realloc(self.code_room, (n + SLACK) * (self.own.n_keys + 1) * sizeof(int32_t))
-        if grown == NULL:
-            out_of_memory(b"key codes", n)
-        self.code_room = <int32_t *>grown
-        grown = realloc(self.row_room, (self.own.n_sorted + 1) * (n + SLACK) * sizeof(int64_t))
-        if grown == NULL:
-            out_of_memory(b"row numbers", n)
-        self.row_room = <int64_t *>grown
-        self.room = n
-        return 0
-
-    cdef int32_t *_codes(self, int64_t key) noexcept nogil:
-        return self.code_room + key * (self.room + SLACK)
-
-    cdef int _encode(self, Arrived *rows) except -1:
-        cdef KeySpace space
-        cdef int k
-        for k in range(self.own.n_keys):
-            space = <KeySpace>self.own.spaces[k]
-            if rows.key[k] == NULL:
-                continue
-            rows.code[k] = self._codes(k)
-            if rows.n <= RELEASE_ABOVE:
-                space.add_integers(rows.n, rows.key[k], self._codes(k))
-            else:
-                with nogil:
-                    space.add_integers(rows.n, rows.key[k], self._codes(k))
-        return 0
-
-    cdef list _store_varlen(self, int64_t first, list varlen):
-        """Starts and lengths of the rows of every wide column."""
-        cdef list stored = []
-        cdef int k = 0
-        for (space, _), (offsets, items) in zip(self.own.varlen, varlen, strict=True):
-            if offsets is None:
-                starts, lengths, content = vector_rows(items)
-            elif space is None:
-                starts, lengths, content = array_rows(offsets, items)
-            else:
-                starts, lengths, content = set_rows(space, offsets, items)
-            self.own.write_varlen(k, first, starts, lengths, content)
-            stored.append((starts, lengths))
-            k += 1
-        return stored
 
     cdef int _insert(self, const Arrived *rows, list varlen, int64_t at) except -1:
         """Insert rows with codes into the indexes; wide columns have them from ``at`` on."""

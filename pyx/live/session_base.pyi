@@ -5,7 +5,7 @@ import numpy as np
 from typing_extensions import disjoint_base
 from windjoin.pyx.live.ingest import Ingest
 from windjoin.pyx.live.store import Allowance
-from windjoin.pyx.live.stream_joiner import StreamJoiner
+from windjoin.pyx.live.store_step import StoreStep
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -18,7 +18,7 @@ class SessionLock:
 class StreamInput:
     def __init__(
         self,
-        joiners: list[StreamJoiner],
+        joiners: list[StoreStep],
         number: int,
         session_lock: SessionLock,
         names: Sequence[str],

@@ -15,7 +15,7 @@ from functools import wraps
 from sys import intern
 
 from windjoin.pyx.base.crew import surely
-from windjoin.pyx.live.stream_joiner cimport StreamJoiner
+from windjoin.pyx.live.store_step cimport StoreStep
 from windjoin.pyx.base.index cimport RELEASE_ABOVE
 from windjoin.pyx.live.ingest cimport Ingest
 from windjoin.pyx.live.store cimport Allowance, Arrived
@@ -128,7 +128,7 @@ cdef class StreamInput:
 
     cdef dict _push_dict(self, dict rows):
         cdef Arrived arrived
-        cdef StreamJoiner joiner = <StreamJoiner>self.joiners[self.number]
+        cdef StoreStep joiner = <StoreStep>self.joiners[self.number]
         cdef list varlen = [] if self.vectors else self.vectors  # none, and no list made for that
         cdef list _held = varlen
         if self.wanted < 0 or joiner.give is not None:

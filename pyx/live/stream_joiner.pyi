@@ -11,7 +11,6 @@ from windjoin.pyx.live.silence import Silence
 class StreamJoiner(LiveStep):
     since_maintenance: int
     patience: int
-    give: Any  # makes of rows of results what is given out; None: they are
     @property
     def results(self) -> int: ...
     def __init__(

@@ -4,23 +4,14 @@ Rows come as plain columns.  Where all of them can be part of a result and come 
 they are taken as they lie (`take`); else with a mask of those that can, and the codes of their keys
 (`take_some`).  The steps that they take then are those of `LiveStep`.
 """
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cimport numpy as cnp
 
-from windjoin.pyx.base.column import time_order
-
-from windjoin.pyx.base.index cimport RELEASE_ABOVE, SLACK, out_of_memory
-from windjoin.pyx.encoding.keys cimport KeySpace
-from windjoin.pyx.live.silence cimport Silence
 from windjoin.pyx.live.live_step cimport LiveStep
+from windjoin.pyx.live.silence cimport Silence
 from windjoin.pyx.live.store cimport Watermark, expire_others
-
-cdef extern from "sort.h" nogil:
-    void sort_pairs(int64_t *key, int64_t *order, int64_t n, int64_t *spare)
+from windjoin.pyx.live.store_step cimport rows_in_order
 
 cnp.import_array()
 
@@ -28,41 +19,7 @@ cdef enum:
     STRETCH = 1024  # rows of a push after which others forget what no later row can meet
     CARE_FIRST = 1024  # rows; then rings, keys and the plan are looked after,
     MAINTAIN_EVERY = 8192  # seldom in an old session, whose next rows tell little that is new
-    SORTED_AT_ONCE = 1 << 20  # rows; more are sorted so that interrupts are heard
     CARE_SHARE = 16  # in between after this part of the rows that came so far
-
-
-cdef void _copy_picked(
-    int64_t n, const int64_t *at, const int64_t *given, int64_t *out
-) noexcept nogil:
-    cdef int64_t i
-    for i in range(n):
-        out[i] = given[at[i]]
-
-
-cdef object _in_order(const Arrived *rows, const uint8_t *usable, bint ordered):
-    """The usable rows (NULL: all are), in order of time if they are not ``ordered`` by it."""
-    cdef cnp.npy_intp n = rows.n
-    pick = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
-    cdef int64_t *at = <int64_t *>cnp.PyArray_DATA(pick)
-    cdef int64_t *time
-    cdef int64_t i
-    n = 0
-    for i in range(rows.n):
-        at[n] = i
-        n += usable == NULL or usable[i] != 0
-    pick = pick[:n]
-    if ordered or n < 2:
-        return pick
-    if n > SORTED_AT_ONCE:
-        times = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
-        _copy_picked(n, at, rows.time, <int64_t *>cnp.PyArray_DATA(times))
-        return pick[time_order(times)]
-    room = PyBytes_FromStringAndSize(NULL, 3 * n * sizeof(int64_t))
-    time = <int64_t *>PyBytes_AS_STRING(room)
-    _copy_picked(n, at, rows.time, time)
-    sort_pairs(time, at, n, time + n)
-    return pick
 
 
 cdef class StreamJoiner(LiveStep):
@@ -72,23 +29,12 @@ cdef class StreamJoiner(LiveStep):
         self, int number, stores, clocks, pipeline, maintain, give=None, Silence silence=None
     ):
         """``give``: makes of the rows of new results what is given out; before any is forgotten."""
-        cdef int pointers
-        LiveStep.__init__(self, stores[number], pipeline, len(stores))
-        self.number = number
+        LiveStep.__init__(self, number, stores, clocks, silence, pipeline)
         self.stores = stores
-        self.clocks = clocks
         self.results = self.since_maintenance = 0
         self.maintain = maintain
         self.patience = CARE_FIRST
         self.give = give
-        self.silence = silence
-        pointers = self.own.n_columns + 2 * self.own.n_keys
-        self.places = <const void **>calloc(3 * pointers + 1, sizeof(void *))
-        if self.places == NULL:
-            out_of_memory(b"columns", pointers)
-
-    def __dealloc__(self):
-        free(self.places)
 
     # -- rows as they lie --------------------------------------------------------------------------
 
@@ -98,10 +44,6 @@ cdef class StreamJoiner(LiveStep):
         wides: (offsets, items) of every column of sets or vectors; (None, matrix) of vectors
         """
         return self._found() if self.take_arrays(time, columns, keys, varlen) else None
-
-    cdef void begin(self, Arrived *rows) noexcept nogil:
-        """Give room for the pointers to columns and keys."""
-        self._point(rows, 0)
 
     cdef bint take_arrays(self, time, list columns, list keys, list varlen) except -1:
         cdef Arrived rows
@@ -137,14 +79,6 @@ cdef class StreamJoiner(LiveStep):
             at += some.n
             self._come_to(rows.time[at - 1], at)
         return 0
-
-    cdef void _point(self, Arrived *rows, int which) noexcept nogil:
-        cdef const void **place = self.places
-        place += which * (self.own.n_columns + 2 * self.own.n_keys)
-        rows.column = <const int64_t **>place
-        rows.key = <const int64_t **>(place + self.own.n_columns)
-        rows.code = <const int32_t **>(place + self.own.n_columns + self.own.n_keys)
-        rows.row = NULL
 
     cdef Arrived _stretch(self, const Arrived *rows, int64_t at, int64_t n) noexcept nogil:
         """Rows [at, at + n) of what arrived; there is room for one stretch at a time."""
@@ -188,13 +122,6 @@ cdef class StreamJoiner(LiveStep):
         if sooner:
             self.patience = min(self.patience, sooner)
         return 0
-
-    cdef list _found(self):
-        """Rows of every stream in each result of the last push, or what was made of them."""
-        if self.given is None:  # whatever `give` is now: looking after itself may change it
-            return self.out.finish()
-        found, self.given = self.given, None
-        return found
 
     cdef int _come_to(self, int64_t time, int64_t n) except -1:
         """The stream has rows up to ``time``; n: of this push, none of an empty one."""
@@ -246,7 +173,7 @@ cdef class StreamJoiner(LiveStep):
         cdef Arrived rows
         cdef int64_t first = self.own.extent.tail, at = 0, most
         cdef int k
-        pick = None if usable == NULL and ordered else _in_order(all, usable, ordered)
+        pick = None if usable == NULL and ordered else rows_in_order(all, usable, ordered)
         _memory = self._pick(all, pick, usable, &rows)
         # rows of wide columns are best joined at once
         most = rows.n if varlen_rows else min(rows.n, <int64_t>STRETCH)
@@ -267,70 +194,3 @@ cdef class StreamJoiner(LiveStep):
             if at < rows.n:
                 self._come_to(rows.time[at - 1], at)
         return self._end_push(all.n, newest)
-
-    cdef object _pick(self, Arrived *all, pick, const uint8_t *usable, Arrived *rows):
-        """The rows that are joined, in order of time: those of ``pick`` (None: all of them).
-
-        All rows get codes, numbers, and the times that rings keep.  What comes back owns what
-        ``all`` and ``rows`` point to.
-        """
-        cdef int64_t n = all.n if pick is None else cnp.PyArray_DIM(pick, 0)
-        cdef int64_t wide = 2 * all.n + (0 if pick is None else n * (2 + self.own.n_columns)) + n
-        cdef int64_t narrow = self.own.n_keys * (all.n + n)
-        memory = PyBytes_FromStringAndSize(NULL, 8 * (wide + SLACK) + 4 * (narrow + SLACK))
-        cdef int64_t *room = <int64_t *>PyBytes_AS_STRING(memory)
-        cdef int32_t *codes = <int32_t *>(room + wide + SLACK)
-        cdef int64_t *numbers = room + all.n
-        cdef const int64_t *at = NULL if pick is None else <const int64_t *>cnp.PyArray_DATA(pick)
-        cdef int64_t i
-        cdef int k
-        for i in range(all.n):
-            room[i] = all.time[i] if usable == NULL or usable[i] else INT64_MIN
-            numbers[i] = self.own.extent.tail + i
-        self._point(rows, 1)
-        rows.n, rows.row, rows.time = n, numbers, all.time
-        all.row = numbers
-        room += 2 * all.n
-        if pick is not None:
-            rows.row, rows.time = room, room + n
-            for i in range(n):
-                room[i], room[n + i] = numbers[at[i]], all.time[at[i]]
-            room += 2 * n
-        for k in range(self.own.n_columns):
-            rows.column[k] = all.column[k]
-            if pick is not None:
-                rows.column[k] = room
-                _copy_picked(n, at, all.column[k], room)
-                room += n
-        for k in range(self.own.n_keys):
-            rows.key[k], rows.code[k] = NULL, codes + all.n
-            self._give_codes(all, k, n, at, room, codes)
-            codes += all.n + n
-        all.time = <const int64_t *>PyBytes_AS_STRING(memory)
-        return memory
-
-    cdef int _give_codes(
-        self, Arrived *all, int k, int64_t n, const int64_t *at, int64_t *keys, int32_t *codes
-    ) except -1:
-        """Codes of the n rows ``at`` (NULL: all) behind those of all rows, -1 of the others."""
-        cdef KeySpace space = <KeySpace>self.own.spaces[k]
-        cdef int32_t *picked = codes + all.n
-        cdef const int64_t *given = all.key[k]
-        cdef int64_t i
-        if given == NULL:
-            for i in range(n):
-                picked[i] = all.code[k][at[i] if at != NULL else i]
-            return 0
-        if at != NULL:
-            _copy_picked(n, at, given, keys)
-            given = keys
-            memset(codes, 0xff, all.n * sizeof(int32_t))
-        if n <= RELEASE_ABOVE:
-            space.add_integers(n, given, picked)
-        else:
-            with nogil:
-                space.add_integers(n, given, picked)
-        for i in range(n):
-            codes[at[i] if at != NULL else i] = picked[i]
-        all.key[k], all.code[k] = NULL, codes
-        return 0

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from windjoin import ingesting
 from windjoin.kernels.live import LiveJoin
+from windjoin.kernels.storing import StoringJoin
 
 ROWS = 400
 NUMBERS = [None, 0.0, -1.5, 2.0, float("nan"), float("inf"), 3.25]
@@ -49,6 +50,8 @@ def pushed(
                 some = table.slice(start, size).combine_chunks()
                 out = session.push(name, some.to_batches()[0] if as_batch else some)
                 found += zip(out["a_n"].to_pylist(), out["b_n"].to_pylist(), strict=True)
+        out = session.close()
+        found += zip(out["a_n"].to_pylist(), out["b_n"].to_pylist(), strict=True)
     return sorted(found)
 
 
@@ -60,7 +63,8 @@ def wanted(joined: wj.Query, tables: dict[str, pa.Table]) -> list[tuple[int, int
 @pytest.fixture
 def only_short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Rows that go another way fail."""
-    monkeypatch.setattr(LiveJoin, "push", None)
+    for join in (LiveJoin, StoringJoin):
+        monkeypatch.setattr(join, "push", None)
     return
 
 
@@ -69,16 +73,33 @@ def texts(table: pa.Table, arrow: pa.DataType) -> pa.Table:
     return table.set_column(1, "k", pa.array(names, pa.string()).cast(arrow))
 
 
+HOSTS = pytest.mark.parametrize("hosts", [None, 2])
+
+
+@HOSTS
 @pytest.mark.parametrize("size", [1, 7, 130])
 @pytest.mark.parametrize("arrow", [pa.string(), pa.large_string(), pa.binary()], ids=str)
-def test_texts_are_keys(arrow: pa.DataType, size: int, only_short: None) -> None:
+def test_texts_are_keys(arrow: pa.DataType, size: int, hosts: int | None, only_short: None) -> None:
     tables = {name: texts(rows(seed), arrow) for seed, name in enumerate("ab")}
-    assert pushed(query(), tables, size) == wanted(query(), tables)
+    assert pushed(query(), tables, size, hosts=hosts) == wanted(query(), tables)
 
 
 @pytest.mark.parametrize("size", [1, 7, 130])
+@pytest.mark.parametrize("direction", ["backward", "forward", "nearest"])
+def test_as_of_joins_read_the_same_way(direction: Any, size: int, only_short: None) -> None:
+    a, b = (wj.stream(name, time="t", window=20) for name in "ab")
+    joined = wj.join(a, b, on=a["k"] == b["k"], nearest=1, direction=direction)
+    tables = {name: holey(seed) for seed, name in enumerate("ab")}
+    expected = sorted(map(str, joined.run(tables).to_pylist()))
+    assert in_session(joined, tables, size) == expected
+
+
+@HOSTS
+@pytest.mark.parametrize("size", [1, 7, 130])
 @pytest.mark.parametrize("as_batch", [True, False])
-def test_nulls_and_disorder_are_seen_to(size: int, as_batch: bool, only_short: None) -> None:
+def test_nulls_and_disorder_are_seen_to(
+    size: int, as_batch: bool, hosts: int | None, only_short: None
+) -> None:
     tables = {}
     for seed, name in enumerate("ab"):
         rng, table = np.random.default_rng(seed + 9), rows(seed)
@@ -86,7 +107,8 @@ def test_nulls_and_disorder_are_seen_to(size: int, as_batch: bool, only_short: N
         holes = pa.array(table["k"].to_numpy(), mask=rng.random(ROWS) < 0.1)
         late = pa.array(times, mask=rng.random(ROWS) < 0.1)
         tables[name] = table.set_column(0, "t", late).set_column(1, "k", holes)
-    assert pushed(query(), tables, size, as_batch, lateness=9) == wanted(query(), tables)
+    found = pushed(query(), tables, size, as_batch, lateness=9, hosts=hosts)
+    assert found == wanted(query(), tables)
 
 
 def holey(seed: int) -> pa.Table:
@@ -121,14 +143,15 @@ def in_session(joined: wj.Query, tables: dict[str, pa.Table], size: int, **optio
 @pytest.mark.parametrize("size", [1, 7, 130])
 @pytest.mark.parametrize("how", ["left", "full", "semi", "anti"])
 @pytest.mark.parametrize("where", [None, lambda s: s["n"] % 5 > 0, lambda s: s["n"] > 50])
+@HOSTS
 def test_rows_alone_come_out_of_compiled_code(
-    how: Any, where: Any, size: int, only_short: None
+    how: Any, where: Any, size: int, hosts: int | None, only_short: None
 ) -> None:
     a, b = (wj.stream(name, time="t", window=20, where=where) for name in "ab")
     joined = wj.join(a, b, on=~((a["k"] != b["k"]) | (a["n"] >= 350)), how=how)
     tables = {name: holey(seed) for seed, name in enumerate("ab")}
     expected = sorted(map(str, joined.run(tables).to_pylist()))
-    assert in_session(joined, tables, size) == expected
+    assert in_session(joined, tables, size, hosts=hosts) == expected
 
 
 def test_bounded_sessions_take_rows_the_same_way_until_memory_is_short(
@@ -140,7 +163,8 @@ def test_bounded_sessions_take_rows_the_same_way_until_memory_is_short(
     assert in_session(query(), tables, 7, **options) == expected
 
 
-def test_rows_in_several_chunks_are_taken_together(only_short: None) -> None:
+@HOSTS
+def test_rows_in_several_chunks_are_taken_together(hosts: int | None, only_short: None) -> None:
     tables = {name: rows(seed) for seed, name in enumerate("ab")}
     parts = {
         name: pa.concat_tables([table.slice(start, 3) for start in range(0, ROWS, 3)])
@@ -148,7 +172,7 @@ def test_rows_in_several_chunks_are_taken_together(only_short: None) -> None:
     }
     assert parts["a"]["k"].num_chunks > 100
     expected = sorted(map(str, query().run(tables).to_pylist()))
-    assert in_session(query(), parts, 50) == expected
+    assert in_session(query(), parts, 50, hosts=hosts) == expected
 
 
 def test_windows_that_change_do_not_change_the_way(only_short: None) -> None:
@@ -167,15 +191,22 @@ def test_windows_that_change_do_not_change_the_way(only_short: None) -> None:
         assert not session._resizing.changes
 
 
+@HOSTS
 @pytest.mark.parametrize("rows_only", [True, False])
-def test_late_rows_are_kept_and_counted(rows_only: bool, only_short: None) -> None:
-    schema = rows(0).schema
-    with query().open(dict.fromkeys("ab", schema), on_late="keep", rows_only=rows_only) as session:
+def test_late_rows_are_kept_and_counted(
+    rows_only: bool, hosts: int | None, only_short: None
+) -> None:
+    options: Any = {"on_late": "keep", "rows_only": rows_only, "hosts": hosts}
+    with query().open(dict.fromkeys("ab", rows(0).schema), **options) as session:
+        schema = rows(0).schema
         session.push("b", pa.table({"t": [50], "k": [1], "n": [0]}, schema))
         times = pa.array([60, None, 59, 61])
         given_rows = pa.table({"t": times, "k": [1, 1, 1, 2], "n": [5, 6, 7, 8]}, schema)
         out = session.push("a", given_rows)
-        assert len(out["a" if rows_only else "a_n"]) == 1
+        assert len(out["a" if rows_only else "a_n"]) == (hosts is None)
+        if hosts is not None:
+            for name in "ab":
+                session.advance(name, 200)
         metrics = session.metrics["streams"]["a"]
         counted = ("rows_in", "late", "null_time", "rejected", "unmatchable", "results")
         assert [metrics[name] for name in counted] == [4, 1, 1, 2, 0, 1]
@@ -254,16 +285,20 @@ def test_schemas_may_differ_in_what_they_say_of_nulls_and_in_metadata() -> None:
         assert out.schema.field("b_n").nullable
 
 
-def test_slices_and_children_with_offsets_are_read_where_they_lie(only_short: None) -> None:
+@HOSTS
+def test_slices_and_children_with_offsets_are_read_where_they_lie(
+    hosts: int | None, only_short: None
+) -> None:
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(2.0 * ROWS + 8)), 2).slice(4)
     more = {"v": vectors, "s": [f"payload {n}" * (n % 5) for n in range(ROWS)]}
     tables = {name: rows(seed, more) for seed, name in enumerate("ab")}
     schemas = {name: table.schema for name, table in tables.items()}
     found = []
-    with query().open(schemas) as session:
+    with query().open(schemas, hosts=hosts) as session:
         for start in range(0, ROWS, 33):
             for name, table in tables.items():
                 found.append(session.push(name, table.slice(start, 33)))
+        found.append(session.close())
     out = pa.concat_tables(found)
     assert len(out) == len(wanted(query(), tables))
     for name in "ab":

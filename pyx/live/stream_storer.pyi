@@ -1,0 +1,17 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from windjoin.pyx.live.silence import Silence
+from windjoin.pyx.live.store_step import StoreStep
+
+class StreamStorer(StoreStep):
+    def __init__(
+        self,
+        number: int,
+        stores: Any,
+        clocks: Any,
+        give: Callable[[int, NDArray[np.int64], NDArray[np.int64], int, int], list[Any]],
+        silence: Silence | None = None,
+    ) -> None: ...
