@@ -9,7 +9,7 @@ stored.  Epochs follow each other without waiting, except where state has to mov
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -456,6 +456,7 @@ class Cluster:
         now = perf_counter()
         if self._reported is None:
             self._reported, self._reported_at = (border, list(self._routed)), now
+            self.meter.begin(now)
         since, routed = self._reported
         passed = now - self._reported_at
         soon = passed < REPORT_SECONDS and self.epochs % EPOCHS_PER_REPORT
@@ -567,21 +568,38 @@ class Cluster:
         ticket = Ticket()
         given = self._gather(moves, ticket)
         ticket = Ticket()
-        for move, stretches in zip(moves, given, strict=True):
-            start, stop = self.stretch_of(move)
-            chosen = self.chosen(move.stream, move.groups) if move.groups else None
-            take = Take(move.stream, start, stop, move.marks, stretches, chosen)
-            self.workers[move.target].send(take, ticket)
+        for target, take in self._takes(moves, given):
+            self.workers[target].send(take, ticket)
         self.wait(ticket)
 
+    def _takes(
+        self, moves: Sequence[Move], given: Sequence[list[Stretch]]
+    ) -> Iterator[tuple[int, Take]]:
+        """What comes to whom; groups of a stream from several hosts at once, into one index."""
+        together: dict[tuple[int, int], list[int]] = {}
+        for number, move in enumerate(moves):
+            start, stop = self.stretch_of(move)
+            if move.groups:
+                together.setdefault((move.target, move.stream), []).append(number)
+            else:
+                take = Take(move.stream, start, stop, move.marks, given[number], absent=False)
+                yield move.target, take
+        for (target, stream), numbers in together.items():
+            edges = [self.stretch_of(moves[number]) for number in numbers]
+            start, stop = min(a for a, _ in edges), max(b for _, b in edges)
+            rows = [stretch for number in numbers for stretch in given[number]]
+            yield target, Take(stream, start, stop, moves[numbers[0]].marks, rows, absent=True)
+
     def _gather(self, moves: Sequence[Move], ticket: Ticket) -> list[list[Stretch]]:
+        last = {(m.source, m.stream): number for number, m in enumerate(moves) if not m.keep}
         for number, move in enumerate(moves):
             start, stop = self.stretch_of(move)
             chosen = self.chosen(move.stream, move.groups) if move.groups else None
             if move.source is None:
                 ticket.given[number] = self.log[move.stream].find(start, stop, chosen)
             else:
-                give = Give(number, move.stream, start, stop, chosen, move.keep)
+                more = not move.keep and number < last[move.source, move.stream]
+                give = Give(number, move.stream, start, stop, chosen, move.keep, more)
                 self.workers[move.source].send(give, ticket)
         self.wait(ticket)
         return [ticket.given[number] for number in range(len(moves))]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.load import Host, Usage, Weights
+from windjoin.diffusion.meter import READINGS
 from windjoin.diffusion.router import (
     DEFAULT_MARKS,
     Description,
@@ -65,6 +66,7 @@ class Groups(Router):
         self.adapt = adapt
         self.shares = Shares({host.number: host.cpu for host in hosts})
         self._uneven = False  # groups are to be handed over at the next border
+        self._settling = 0  # reports that still tell of the time before they were
         self._shares: dict[int, tuple[int, ...]] = {}  # derived from owner; empty: not yet
         self._parts_of: tuple[int, int, tuple[Part, ...]] = (0, 0, ())  # those asked for last
 
@@ -99,17 +101,25 @@ class Groups(Router):
         rates: Sequence[float] | None,
         throughput: float | None,
     ) -> None:
-        """With ``adapt``, groups follow the loads at the next border."""
+        """With ``adapt``, groups follow the loads at the next border.
+
+        Loads count again once all that they are made of is from after the groups were handed over:
+        before that they would ask for the same step a second time.
+        """
+        if not self.adapt or self._uneven:
+            return
+        self._settling = max(self._settling - 1, 0)
+        if self._settling:
+            return
         measured = {n: self.book.reported(n) for n in loads if n in self.book.open_hosts}
-        if self.adapt and self.shares.follow(measured, now=self.seconds):
-            self._uneven = True
+        self._uneven = self.shares.follow(measured, now=self.seconds)
 
     def advance(self, border: int) -> tuple[Move, ...]:
         """Hand groups from hosts that have more than their share to those that have less."""
         moves = super().advance(border)
         if not self._uneven:
             return moves
-        self._uneven = False
+        self._uneven, self._settling = False, 1 if self.shares.looking else READINGS
         wanted = self._wanted()
         held = {number: list(self.groups_of(number)) for number in wanted}
         spare = [g for n, mine in held.items() for g in _spread(mine, len(mine) - wanted[n])]

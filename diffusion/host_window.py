@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -59,6 +59,17 @@ def position(times: I64, time: int) -> int:
     return int(np.searchsorted(times, time))
 
 
+def in_order(stretches: Sequence[Stretch]) -> I64:
+    """Their rows together, in order of time."""
+    if len(stretches) < 2:
+        return stretches[0].rows if stretches else np.empty(0, np.int64)
+    rows = np.concatenate([stretch.rows for stretch in stretches])
+    times = np.concatenate([stretch.times for stretch in stretches])
+    if bool((times[1:] < times[:-1]).any()):
+        rows = rows[np.lexsort((rows, times))]
+    return rows
+
+
 @dataclass(slots=True)
 class HostWindow:
     """All stretches of a stream at a host.
@@ -79,13 +90,7 @@ class HostWindow:
 
     def rows(self) -> I64:
         """All rows, in order of time."""
-        if not self.stretches:
-            return np.empty(0, np.int64)
-        rows = np.concatenate([stretch.rows for stretch in self.stretches])
-        times = np.concatenate([stretch.times for stretch in self.stretches])
-        if bool((times[1:] < times[:-1]).any()):
-            rows = rows[np.lexsort((rows, times))]
-        return rows
+        return in_order(self.stretches)
 
     def add(self, more: Stretch) -> bool:
         """Take rows that are not here; False if an index may still have them from before."""

@@ -75,6 +75,11 @@ class Meter:
         self._read_at: float | None = None
         self._rates: list[float] | None = None
 
+    def begin(self, now: float) -> None:
+        """Hosts begin to work: what the first readings tell was done since then."""
+        if self._read_at is None:
+            self._read_at = now
+
     def rates(self, rows: Sequence[int], ticks: int, window: int) -> list[float]:
         """Rows of each stream per time unit, of late; what is a window ago hardly counts."""
         measured = [count / ticks for count in rows]
@@ -125,6 +130,8 @@ class Meter:
         rows = reading.rows - pace.last.rows
         pace.sends = (reading.sent - pace.last.sent) / passed
         self._most_sent = max(self._most_sent, pace.sends)
+        if rows and not pace.worked:  # that it had nothing to do tells nothing of now
+            pace.uses.clear()
         pace.last, pace.worked = reading, rows > 0
         pace.uses.append(min(busy / passed, 1.0))
         pace.spent += busy

@@ -190,7 +190,7 @@ class SendGroups(ProtocolStep):
             worker.handle(give, given)
             stretches = given.given[give.number]
             relocation.rows += sum(len(stretch.rows) for stretch in stretches)
-            takes.append(Take(give.stream, give.start, give.stop, marks, stretches, give.chosen))
+            takes.append(Take(give.stream, give.start, give.stop, marks, stretches, absent=True))
         receiver = relocation.cluster.workers[relocation.target]
         receiver.send(ReceiveGroups(relocation, takes), ticket)
 

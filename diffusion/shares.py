@@ -61,6 +61,11 @@ class Shares:
         share = self._shares[host]
         return share.speed * share.factor
 
+    @property
+    def looking(self) -> bool:
+        """Whether a host that had nothing is being looked at."""
+        return self._trials.looking
+
     def follow(self, loads: Mapping[int, float], *, now: float) -> bool:
         """Loads were measured; whether weights have changed.
 

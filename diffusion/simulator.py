@@ -118,6 +118,7 @@ class Simulation:
         self.in_flight = scenario.in_flight or 2 * len(self.specs)
         self.room = self.in_flight + 64
         self.meter = Meter(memory=self.specs[0].memory_mb * 1e6)
+        self.meter.begin(0.0)
         self.reported_at, self.done = 0, 0.0
         self.costed = np.zeros(3)
         self.samples: dict[str, list[float]] = {"state": [], "peak": [], "replicated": []}
@@ -322,12 +323,20 @@ class Simulation:
             return
         book, machine = self.router.book, self.machine
         backlog = np.maximum(machine.free_at - border, 0.0)
-        worked = (machine.busy.sum(axis=1) - backlog) / 1000.0
+        beyond = np.maximum(machine.free_at - 1000.0 * self.scenario.seconds, 0.0)  # in no bin
+        given = machine.busy.sum(axis=1) + beyond
+        # whoever divides what comes asks how much that was: what waits goes nowhere else
+        divides = self.is_ring or self.groups is not None
+        busy, waiting = (given, 0.0 * backlog) if divides else (given - backlog, backlog)
         taken = machine.taken[:, : border // REPORT_MS].sum(axis=1)
         held = self.holdings.state(border) * float(self.plant.row_bytes.mean())
         readings = {
             n: Reading(
-                worked[n], int(taken[n]), int(machine.sent[n]), int(held[n]), backlog[n] / 1000.0
+                busy[n] / 1000.0,
+                int(taken[n]),
+                int(machine.sent[n]),
+                int(held[n]),
+                waiting[n] / 1000.0,
             )
             for n in book.open_hosts
         }

@@ -48,6 +48,11 @@ class Trials:
             self._rests[host].looking = True
         return sorted(found)
 
+    @property
+    def looking(self) -> bool:
+        """Whether a look at any of them is under way."""
+        return any(rest.looking for rest in self._rests.values())
+
     def resting(self, host: int) -> bool:
         """Whether the host is to get no work."""
         rest = self._rests.get(host)

@@ -23,6 +23,7 @@ from windjoin.diffusion.host_window import (
     HostWindow,
     Stretch,
     clamped,
+    in_order,
 )
 from windjoin.diffusion.router import Hop
 from windjoin.pyx.base.crew import Countdown, Crew, Orders
@@ -82,6 +83,7 @@ class Give:
     stop: int
     chosen: Chosen | None
     keep: bool
+    more: bool = False  # another of the stream follows at once: the index can wait for that
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Take:
     stop: int
     marks: int
     stretches: Sequence[Stretch]
-    chosen: Chosen | None  # then none of them is here
+    absent: bool  # none of them is here
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,9 +271,10 @@ class Worker:
 
     # -- rows ----------------------------------------------------------------------------------
 
-    def _store(self, stream: int, stretch: Stretch) -> None:
-        if self.host_windows[stream].add(stretch):
-            self.operator.store(stream, stretch.rows)
+    def _store(self, stream: int, *stretches: Stretch) -> None:
+        fit = [self.host_windows[stream].add(stretch) for stretch in stretches]
+        if all(fit):
+            self.operator.store(stream, in_order(stretches))
         else:
             self.operator.hold(stream, self.host_windows[stream].rows())
 
@@ -283,6 +286,8 @@ class Worker:
         found = host_window.take_out(give.start, give.stop, give.chosen)
         ticket.given[give.number] = found
         self.tally.rows_moved += sum(len(stretch.rows) for stretch in found)
+        if give.more:
+            return
         if host_window.scattered:
             host_window.gone = LONG_AGO
             self.operator.hold(give.stream, host_window.rows())
@@ -292,13 +297,12 @@ class Worker:
     def _take(self, take: Take) -> None:
         host_window = self.host_windows[take.stream]
         missing = [(take.start, take.stop)]
-        if take.chosen is None:
+        if not take.absent:
             missing = host_window.mark(take.start, take.stop, take.marks)
-        for start, stop in missing:
-            for stretch in take.stretches:
-                more = stretch.between(start, stop, take.marks)
-                if len(more.rows):
-                    self._store(take.stream, more)
+        found = [s.between(*part, take.marks) for part in missing for s in take.stretches]
+        fresh = [stretch for stretch in found if len(stretch.rows)]
+        if fresh:
+            self._store(take.stream, *fresh)
 
     def _expire(self, horizons: Sequence[int]) -> None:
         for stream, (host_window, horizon) in enumerate(

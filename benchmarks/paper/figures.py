@@ -32,7 +32,7 @@ def figure(x: str, y: str, series: dict[str, list[list[float]]]) -> Figure:
 
 PROFILED = (1.0, 5.0)  # segment lengths of ATR, of which the best counts
 SHORT = 2.0  # of CTR, whose overhead does not depend on it
-BATCH = 8  # rows that a host takes or sheds together, where that decides
+BATCH = 4  # rows that a host takes or sheds together; with 2 figures are the same within seeds
 SHORT_ONES = (2.0, 5.0)  # where ATR's and CTR's best are compared
 PROBE = Costs(probe_ms=0.0, call_ms=10.0)  # one probing takes as long whatever the host holds
 ROWWISE = 0.1  # of chance, which deals rows out one by one
@@ -63,7 +63,7 @@ def published(
         ),
         selectivity=sigma, seconds=SECONDS + WARM_UP, warm_up_s=WARM_UP, segment_s=SHORT,
         adapt_length=False, queue_s=QUEUE, events=EVENTS, sample_s=10, seed=seed, costs=PROBE,
-        order="selectivity",
+        order="selectivity", rows_per_batch=BATCH,
     )  # fmt: skip
     return replace(base, **changes)
 
@@ -154,10 +154,8 @@ Points = Sequence[tuple[float, Scenario]]
 
 
 def diffusion_13(seed: int) -> dict[str, Figure]:
-    """Over streams; in batches of as many rows everywhere, as hosts shed a batch or take it."""
-    points = [
-        (float(n), published(seed, count=n, window=20, rows_per_batch=BATCH)) for n in range(2, 7)
-    ]
+    """Over streams."""
+    points = [(float(n), published(seed, count=n, window=20)) for n in range(2, 7)]
     return crossing("13", "streams", points)
 
 

@@ -109,3 +109,67 @@ def test_slow_refuses_what_it_cannot_do() -> None:
             slow(session, by=0.5)
         with pytest.raises(wj.QueryError, match=r"a host cannot be made faster"):
             slow(session, by="-5ms")
+
+
+def test_groups_go_into_the_index_of_a_host_at_once_and_out_of_it() -> None:
+    """Rows of several epochs, from and to several hosts: a call per stream, as that may be dear."""
+    a, b = (wj.stream(name, time="t", window=40) for name in "ab")
+    schema = pa.schema({"t": pa.int64(), "k": pa.int64()})
+    rng = np.random.default_rng(3)
+    rows = {
+        name: {"t": np.sort(rng.integers(0, 60, 900)), "k": rng.integers(0, 64, 900)}
+        for name in "ab"
+    }
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    with query.open(
+        dict.fromkeys("ab", schema), rows_only=True, hosts=3, strategy="groups", segment=5
+    ) as session:
+        live: Any = session._live
+        router = live.cluster.router
+        router.adapt = False
+        found = [part["a"] for part in pushed(session, rows, 0, 45)]
+        calls = Calls(live.cluster.workers[2])
+        mine = router.groups_of(2)
+        live.cluster.carry_out(
+            (*router.move_groups(mine[:7], 0), *router.move_groups(mine[7:12], 1))
+        )
+        assert calls.taken() == [("hold", 0), ("hold", 1)]
+        theirs = [*router.groups_of(0)[:5], *router.groups_of(1)[:5]]
+        live.cluster.carry_out(router.move_groups(theirs, 2))
+        assert len(calls.taken()) == 2
+        found += [part["a"] for part in pushed(session, rows, 45, 60)]
+        found.append(session.close()["a"])
+    whole = query.indices({name: pa.table(given, schema=schema) for name, given in rows.items()})
+    assert Counter(np.concatenate(found).tolist()) == Counter(whole["a"].tolist())
+
+
+def pushed(session: Any, rows: Any, start: int, stop: int) -> list[Any]:
+    found = []
+    for at in range(start, stop, 5):
+        for name, given_rows in rows.items():
+            low, high = np.searchsorted(given_rows["t"], [at, at + 5])
+            found.append(session.push(name, {k: v[low:high] for k, v in given_rows.items()}))
+    return found
+
+
+class Calls:
+    """What an operator of a host is asked to store or to hold."""
+
+    def __init__(self, worker: Any) -> None:
+        self.operator, self.found = worker.operator, []
+        worker.operator = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.operator, name)
+
+    def store(self, stream: int, rows: Any) -> None:
+        self.found.append(("store", stream))
+        self.operator.store(stream, rows)
+
+    def hold(self, stream: int, rows: Any) -> None:
+        self.found.append(("hold", stream))
+        self.operator.hold(stream, rows)
+
+    def taken(self) -> list[tuple[str, int]]:
+        found, self.found = self.found, []
+        return found

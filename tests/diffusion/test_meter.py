@@ -149,3 +149,28 @@ def test_work_that_waits_is_part_of_a_load() -> None:
         found = meter.measure(HOSTS, readings, now=now, ticks=10, span=10)
     loads = {n: one.usage.cpu / one.capacity.cpu for n, one in found.items()}
     assert loads == pytest.approx({0: 0.0, 1: 0.5, 2: 0.0, 3: 0.0})
+
+
+def test_the_first_readings_are_of_the_time_since_hosts_began() -> None:
+    """Two milliseconds that wait at the first look are little, not more than all there is."""
+    meter = Meter()
+    meter.begin(5.0)
+    readings = {n: Reading(0.2, 10, 0, 0, 0.002 * (n == 1)) for n in range(4)}
+    found = meter.measure(HOSTS, readings, now=6.0, ticks=10, span=10)
+    loads = {n: one.usage.cpu / one.capacity.cpu for n, one in found.items()}
+    assert loads == pytest.approx({0: 0.2, 1: 0.202, 2: 0.2, 3: 0.2})
+
+
+def test_a_host_that_gets_work_again_is_judged_by_that_work() -> None:
+    """What it used while it had nothing to do is no reading of how busy it is now."""
+    meter = Meter()
+    meter.begin(0.0)
+    busy, rows, loads = 0.0, 0, []
+    for step in range(1, 9):
+        if step in (1, 2, 6):
+            busy, rows = busy + 0.9, rows + 10
+        readings = {0: Reading(busy, rows, 0, 0), 1: Reading(0.1 * step, 10 * step, 0, 0)}
+        found = meter.measure(HOSTS[:2], readings, now=float(step), ticks=10)
+        loads.append(found[0].usage.cpu / found[0].capacity.cpu)
+    assert loads[5] == pytest.approx(0.9)
+    assert loads[4] == 0.0

@@ -190,6 +190,35 @@ def test_groups_that_move_cost_their_rows() -> None:
     assert moved.moved_state_rows == pytest.approx((1 / 7 + 1 / 8) * 9 * (20 + 5), rel=0.15)
 
 
+@pytest.mark.parametrize("hot_key", [0.0, 0.1])
+def test_groups_of_equal_hosts_stay_where_they_are_but_for_chance(hot_key: float) -> None:
+    """Half loaded hosts of which one has more to do by chance must not be found to be slow."""
+    busy = Scenario(
+        streams=tuple(StreamSpec(name, 16, 30) for name in "abcd"), hosts=(HostSpec(2),),
+        matches=1.0, seconds=300, hot_key=hot_key,
+    )  # fmt: skip
+    fixed, following = (simulate(replace(busy, adapt=a), "groups") for a in (False, True))
+    assert following.results == pytest.approx(fixed.results, rel=0.01)
+    assert following.backlog_ms < 1000
+
+
+def test_a_host_counts_as_busy_as_it_is_when_work_waits_beyond_the_end() -> None:
+    """All hosts have more to do than there is time for, so that none of them ever rests."""
+    told: list[float] = []
+    simulation = Simulation(scenario(hosts=(HostSpec(2),), costs=Costs(probe_ms=900)), "atr-fixed")
+    measure = simulation.meter.measure
+
+    def listen(hosts: Any, readings: Any, **when: Any) -> Any:
+        told.append(sum(reading.busy for reading in readings.values()))
+        return measure(hosts, readings, **when)
+
+    simulation.meter.measure = listen  # type: ignore[method-assign]
+    simulation.run()
+    worked = np.diff(told)[50:]
+    assert worked.min() >= 0
+    assert worked.mean() == pytest.approx(2.0, rel=0.02)
+
+
 def test_hosts_that_shed_keep_up_and_say_what_they_left_out() -> None:
     heavy = scenario(hosts=(HostSpec(2),), costs=Costs(probe_ms=600))
     late = simulate(heavy, "atr")
