@@ -55,14 +55,14 @@ class Ingesting:
     extents: list[Extent]
     schema: pa.Schema
     types: tuple[type, type]  # of tables and batches
-    columns: list[ReadColumn]
+    columns: list[ReadColumn | None]  # None: computed
     n_columns: int
     n_keys: int
     n_varlen: int
     most_columns: int
     tests: list[Test]
     owned: int  # of them, those of ``where=``
-    filters: Callable[[Any, Any, int], tuple[Any, Any]] | None
+    evaluate: Callable[[Any, Any, int], tuple[Any, Any, Any, list[Any]]] | None
     own: Pages | None  # None: nothing is kept, or `append` keeps it
     pages: list[Pages]
     append: Callable[[Any], None] | None
@@ -89,11 +89,11 @@ def ingest(
     told: Callable[[Any, Any, int], None] | None,
     reject: Callable[[Any, Any, Any], None],
 ) -> Ingest | None:
-    """The compiled way of stream number ``number``; None if columns must be computed."""
+    """The compiled way of stream number ``number``; None if wide columns must be computed."""
     direct = rows.direct
     if direct is None:
         return None
-    tests = tests_of(rows.filters, rows.schema)
+    tests = None if None in direct else tests_of(rows.filters, rows.schema)
     own, paged = payloads[number], all(payload.only_pages for payload in payloads)
     spec = live.spec.streams[number]
     kept, outer = len(own.names), live.outer
@@ -106,14 +106,14 @@ def ingest(
             extents=[window.extent for window in live.windows],
             schema=rows.schema,
             types=(pa.Table, pa.RecordBatch),
-            columns=[read_column(one) for one in direct],
+            columns=[None if one is None else read_column(one) for one in direct],
             n_columns=len(spec.columns),
             n_keys=len(spec.keys),
             n_varlen=len(spec.varlen),
             most_columns=MANY * max(len(direct), kept) + FEW,
             tests=tests or [],
             owned=rows.owned,
-            filters=None if tests is not None else rows.live_rows,
+            evaluate=None if tests is not None else rows.computed,
             own=own.pages if kept and own.only_pages else None,
             pages=[payload.pages for payload in payloads],
             append=None if own.only_pages else _of_tables(own.append),

@@ -29,13 +29,10 @@ class Direct:
     dtype: np.dtype[Any]  # of what is read
 
 
-def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
-    """Time, operands and keys as they are read from a batch; None if any must be computed."""
-    if time.ratio != 1:
-        return None
-    columns = [number_column(time.column, schema)]
-    columns += [_direct(recipe, schema) for recipe in (*plan.columns, *plan.keys)]
-    return None if None in columns else [column for column in columns if column]
+def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> list[Direct | None]:
+    """Time, operands and keys as they are read from a batch; None: it must be computed."""
+    timed = number_column(time.column, schema) if time.ratio == 1 else None
+    return [timed, *(_direct(recipe, schema) for recipe in (*plan.columns, *plan.keys))]
 
 
 def direct_sets(plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
@@ -110,11 +107,12 @@ def _direct_set(recipe: VarlenRecipe, schema: pa.Schema) -> Direct | None:
     return Direct(schema.get_field_index(node.name), "lists", 0, dtype)
 
 
-def reader(direct: list[Direct] | None, varlen: list[Direct] | None) -> Reader | None:
+def reader(direct: list[Direct | None], varlen: list[Direct] | None) -> Reader | None:
     """Reads all columns of a stream from the memory of a table; None if any must be computed."""
-    if direct is None or varlen is None:
+    if varlen is None or None in direct:
         return None
-    return Reader([(one.number, one.form, one.size, one.dtype) for one in (*direct, *varlen)])
+    columns = [one for one in (*direct, *varlen) if one is not None]
+    return Reader([(one.number, one.form, one.size, one.dtype) for one in columns])
 
 
 def key_of(read: Any) -> Any:

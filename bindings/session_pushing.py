@@ -14,6 +14,7 @@ from windjoin.own_times import END
 from windjoin.push_many import STRETCH, Batch, by_time, joined, stretches, whole_batches
 from windjoin.session_opening import OpeningSession
 from windjoin.session_state import Results
+from windjoin.stream_rows import in_schema
 
 if TYPE_CHECKING:
     from windjoin.state.keeper import Keeper
@@ -102,10 +103,12 @@ class PushingSession(OpeningSession):
     def _push(self, number: int, table: pa.Table, told: bool = False) -> Results:
         """Join rows of one stream; ``told``: what is to be said of late ones has been said."""
         assert self._live is not None
+        assert self._bound is not None
         if self._memory is not None and not self._memory.allows(table.num_rows):
             return self._push_within(self._memory, [(number, table)], told)
         stream_input = self._stream_inputs.get(self.query.names[number])
         if stream_input is not None:
+            table = in_schema(table, self._bound.schemas[self.query.names[number]])
             with AS_OWN_ERRORS:
                 found = stream_input.through(table, 0, told)
             if found is not None:

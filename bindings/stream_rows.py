@@ -12,7 +12,7 @@ import pyarrow.types as pat
 from windjoin.checking import Typed, check_bound, column_type
 from windjoin.evaluate import both, evaluate, holds, raising_call
 from windjoin.expressions import Column
-from windjoin.kernels.spec import Bools, Rows
+from windjoin.kernels.spec import Bools, BytesColumn, Rows
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
 from windjoin.plain import Direct, direct_columns, direct_sets, key_of, reader, wide_of
@@ -104,19 +104,38 @@ class StreamRows:
         return Prepared(rows, None if timed is None else ~timed)
 
     @property
-    def direct(self) -> list[Direct] | None:
-        """Time, operands, keys and wide columns as they lie; None if any must be computed."""
-        if self._direct is None or self._sets is None:
-            return None
-        return [*self._direct, *self._sets]
-
-    def live_rows(
-        self, timed: Bools | None, data: Any, first_row: int
-    ) -> tuple[Bools | None, Bools | None]:
-        """Rows with a time (``timed``, None: all) that all conditions let pass, and those that
-        ``where`` lets pass; None: all.
+    def direct(self) -> list[Direct | None] | None:
+        """Time, operands, keys and wide columns as they lie, None: `computed` has it; None if a
+        wide column must be computed.
         """
-        return self._live(timed, lambda column: data.column(column.name), first_row)
+        return None if self._sets is None else [*self._direct, *self._sets]
+
+    def computed(
+        self, timed: Bools | None, data: Any, first_row: int
+    ) -> tuple[Bools | None, Bools | None, Bools | None, list[Any]]:
+        """What compiled code does not read: conditions, and columns that do not lie as numbers.
+
+        timed: rows with a time, where that is read.  The rows with a time, those that can be part
+        of a result, those that ``where`` lets pass (None: all), and the columns.
+        """
+
+        def fetch(column: Column) -> Any:
+            return data.column(column.name)
+
+        time, *others = self._direct
+        made: list[Any] = []
+        if time is None:
+            times, timed = self.time.read(data.column(self.time.column))
+        live, present = self._live(timed, fetch, first_row)
+        usable = live
+        if time is None:
+            made.append(self.time.ticks(times, live, first_row))
+        for recipe, direct in zip((*self._columns, *self._keys), others, strict=True):
+            if direct is None:
+                values, ok = self._encode(recipe, fetch, live, first_row)
+                usable = both(usable, ok)
+                made.append(values)
+        return timed, usable, present, [_plain(values) for values in made]
 
     @property
     def as_they_lie(self) -> bool:
@@ -125,12 +144,13 @@ class StreamRows:
 
     def plain_columns(self) -> list[tuple[str, np.dtype[Any]]] | None:
         """Time, operands and keys with their dtypes, if they are int64 or float64 as they lie."""
-        if self._direct is None or self.filters:
+        direct = [one for one in self._direct if one is not None]
+        if len(direct) < len(self._direct) or self.filters:
             return None
-        fields = [self.schema.field(direct.number) for direct in self._direct]
+        fields = [self.schema.field(one.number) for one in direct]
         if not all(pat.is_int64(field.type) or pat.is_float64(field.type) for field in fields):
             return None
-        return [(f.name, direct.dtype) for f, direct in zip(fields, self._direct, strict=True)]
+        return [(field.name, one.dtype) for field, one in zip(fields, direct, strict=True)]
 
     def plain_vectors(self) -> list[tuple[str, np.dtype[Any], int]] | None:
         """Wide columns with dtype and width, if all are vectors of one length as they lie."""
@@ -184,3 +204,18 @@ class StreamRows:
         if values.raised is not None:
             self._refuse(recipe.typed, values.raised, live, fetch, first_row)
         return encode(recipe, values, live, first_row)
+
+
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows in a schema that differs from theirs in what it says of nulls, at most."""
+    own = table.schema
+    if own.equals(schema) or own.names != schema.names or own.types != schema.types:
+        return table
+    return pa.Table.from_arrays(table.columns, schema=schema)
+
+
+def _plain(values: Any) -> Any:
+    """Values of a column as compiled code takes them: an array, or offsets and bytes of texts."""
+    if isinstance(values, BytesColumn):
+        return np.ascontiguousarray(values.offsets), np.ascontiguousarray(values.data)
+    return np.ascontiguousarray(values)

@@ -26,6 +26,7 @@ cdef enum Form:
     TEXTS
     LISTS
     VECTORS
+    COMPUTED  # of other columns
 
 
 cdef struct Wanted:

@@ -35,7 +35,7 @@ cdef class Ingest:
     cdef Wanted *wanted  # time, operands, keys, wide columns, tested columns
     cdef Test *tests
     cdef int n_columns, n_keys, n_varlen, n_tests, most_columns
-    cdef object filters
+    cdef object evaluate  # what is computed, None: nothing is
     cdef Pages own
     cdef list pages
     cdef object append, expire
@@ -53,21 +53,27 @@ cdef class Ingest:
     cdef object _borrow(self, rows, Borrowed one)
     cdef int _need(self, int64_t n, Seen *seen) except -1
     cdef bint _read(
-        self, Borrowed one, Seen *seen, Arrived *rows, list varlen
+        self, rows, Borrowed one, Seen *seen, Arrived *arrived, list computed
     ) except -1
+    cdef bint _column(
+        self, const ArrowArray *batch, int k, Seen *seen, Arrived *arrived
+    ) except -1
+    cdef void _put(self, Arrived *arrived, int k, const int64_t *values) noexcept
+    cdef int _compute(self, rows, Seen *seen, Arrived *arrived, list computed) except -1
     cdef bint _varlen(self, Borrowed one, Seen *seen, list varlen) except -1
     cdef const int64_t *_numbers(
         self, const ArrowArray *batch, const Wanted *as_, Seen *seen
     ) noexcept
     cdef bint _test(self, const ArrowArray *batch, Seen *seen) except -1
-    cdef int _ask_filters(self, rows, Seen *seen) except -1
     cdef Verdict _classify(self, Seen *seen, const int64_t *time, bint told) except *
     cdef int _track(self, Seen *seen, const int64_t *time) except -1
     cdef int _count(self, rows, Seen *seen, int64_t late) except -1
     cdef int _set_aside(
         self, Seen *seen, const int64_t *time, int64_t watermark, bint told
     ) except -1
-    cdef int _encode(self, const ArrowArray *batch, Seen *seen, Arrived *rows) except -1
+    cdef int _encode(
+        self, const ArrowArray *batch, Seen *seen, Arrived *rows, list computed
+    ) except -1
     cdef int _keep(self, rows, Borrowed one) except -1
     cdef object _given(self, StoreStep joiner, int64_t sequence)
     cdef object _gathered(self, Output out, int64_t sequence)

@@ -1,8 +1,8 @@
 """Pushed tables, from Arrow's memory through the step of a live join to the table of its results.
 
-Rows become plain columns where they lie (narrow numbers and texts in room of their own), with flags
-of those that can be part of a result; late ones, and those without a time, are set aside.  What
-needs more than that is told by None, before anything was taken.
+Rows become plain columns where they lie (narrow numbers and texts in room of their own, computed
+columns as arrays), with flags of those that can be part of a result; late ones, and those without a
+time, are set aside.  What needs more than that is told by None, before anything was taken.
 
 Unchecked: enter through ``ingesting.py`` of the bindings, which knows what the columns are.
 """
@@ -16,7 +16,7 @@ from windjoin.pyx.base.index cimport SLACK, out_of_memory
 from windjoin.pyx.encoding.string_keys cimport BytesSpace, Strings
 from windjoin.pyx.live.store cimport Extent
 from windjoin.pyx.arrow.tables cimport (
-    AS_THEY_LIE, DECIMALS, INTEGERS, LISTS, TEXTS, set_wanted, widened_to,
+    AS_THEY_LIE, COMPUTED, DECIMALS, INTEGERS, LISTS, TEXTS, set_wanted, widened_to,
 )
 
 cdef extern from "arrow_c.h" nogil:
@@ -64,6 +64,10 @@ cdef class Ingest:
             out_of_memory(b"columns", n)
         tested = [column for column, _, _ in given.tests]
         for k, column in enumerate([*given.columns, *tested]):
+            if column is None:
+                self.wanted[k].form = COMPUTED
+                self.n_texts += k > self.n_columns
+                continue
             set_wanted(&self.wanted[k], column)
             self.n_texts += self.wanted[k].form == TEXTS
             self.n_wider += INTEGERS <= self.wanted[k].form <= DECIMALS
@@ -74,7 +78,7 @@ cdef class Ingest:
                 self.tests[k].floating = constant
             else:
                 self.tests[k].whole = constant
-        self.filters = given.filters
+        self.evaluate = given.evaluate
         self.own, self.pages = given.own, given.pages
         self.append, self.expire = given.append, given.expire
         self.gatherer, self.names = given.gatherer, given.names
@@ -98,7 +102,7 @@ cdef class Ingest:
         cdef Arrived arrived
         cdef Seen seen
         cdef Verdict said
-        cdef list varlen = []
+        cdef list varlen = [], computed = []
         rows = self._borrow(rows, one)
         if rows is None:
             return None
@@ -106,16 +110,16 @@ cdef class Ingest:
             return None
         self._need(one.batch.length, &seen)
         joiner.begin(&arrived)
-        if not self._read(one, &seen, &arrived, varlen) or not self._test(&one.batch, &seen):
+        if not self._read(rows, one, &seen, &arrived, computed):
             return None
-        if self.filters is not None:
-            self._ask_filters(rows, &seen)
+        if not self._varlen(one, &seen, varlen) or not self._test(&one.batch, &seen):
+            return None
         said = self._classify(&seen, arrived.time, told)
         if said.least or (varlen and (seen.usable != NULL or not said.ordered)):
             return None  # these may be refused, those are copied
         session_lock.begin()
         self._keep(rows, one)
-        self._encode(&one.batch, &seen, &arrived)
+        self._encode(&one.batch, &seen, &arrived, computed)
         if self.tracked is not None:
             self._track(&seen, arrived.time)
         if seen.usable == NULL and said.ordered:
@@ -166,38 +170,79 @@ cdef class Ingest:
 
     # -- columns -----------------------------------------------------------------------------------
 
-    cdef bint _read(self, Borrowed one, Seen *seen, Arrived *rows, list varlen) except -1:
-        """Whether all columns are where they can be read, and no more; then they are there."""
-        cdef const Wanted *as_ = self.wanted
-        cdef const int64_t *values
-        cdef const ArrowArray *column
-        cdef int64_t first
+    cdef bint _read(
+        self, rows, Borrowed one, Seen *seen, Arrived *arrived, list computed
+    ) except -1:
+        """Whether all numbers and texts are where they can be read, and no more; then they are
+        there.
+        """
         cdef int k
-        rows.n = seen.n
-        for k in range(1 + self.n_columns + self.n_keys):
-            column = one.batch.children[as_[k].number]
-            first = column.offset + one.batch.offset
-            values = NULL
-            if as_[k].form != TEXTS:
-                values = self._numbers(&one.batch, &as_[k], seen)
-                if values == NULL:
+        arrived.n = seen.n
+        if self.wanted[0].form != COMPUTED and not self._column(&one.batch, 0, seen, arrived):
+            return False
+        if self.evaluate is not None:
+            self._compute(rows, seen, arrived, computed)
+        for k in range(1, 1 + self.n_columns + self.n_keys):
+            if self.wanted[k].form != COMPUTED:
+                if not self._column(&one.batch, k, seen, arrived):
                     return False
-            elif column.buffers[1] == NULL:
+        return True
+
+    cdef bint _column(
+        self, const ArrowArray *batch, int k, Seen *seen, Arrived *arrived
+    ) except -1:
+        """The same of one column; rows without a value are not usable."""
+        cdef const Wanted *as_ = self.wanted + k
+        cdef const ArrowArray *column = batch.children[as_.number]
+        cdef int64_t first = column.offset + batch.offset
+        cdef const int64_t *values = NULL
+        if as_.form != TEXTS:
+            values = self._numbers(batch, as_, seen)
+            if values == NULL:
                 return False
+        elif column.buffers[1] == NULL:
+            return False
+        self._put(arrived, k, values)
+        if any_null(column, first, seen.n):
+            leave_nulls(_usable(seen), column, first, seen.n)
             if k == 0:
-                rows.time = values
-            elif k <= self.n_columns:
-                rows.column[k - 1] = values
+                _note_untimed(seen, seen.usable)
+        if as_.kind == cnp.NPY_FLOAT64 and any_nan_double(<const double *>values, seen.n):
+            leave_nan(_usable(seen), <const double *>values, seen.n)
+        return True
+
+    cdef void _put(self, Arrived *arrived, int k, const int64_t *values) noexcept:
+        """Values of column number ``k`` of those that are read; NULL: texts."""
+        if k == 0:
+            arrived.time = values
+        elif k <= self.n_columns:
+            arrived.column[k - 1] = values
+        else:
+            arrived.key[k - 1 - self.n_columns] = values
+
+    cdef int _compute(self, rows, Seen *seen, Arrived *arrived, list computed) except -1:
+        """Columns and conditions that are evaluated; arrays of these columns in ``computed``."""
+        cdef Extent extent = <Extent>self.extents[self.number]
+        cdef int k, at = 0
+        timed = None if seen.bad == NULL else ~_mask(seen.bad, seen.n)
+        timed, usable, present, arrays = self.evaluate(timed, rows, extent.tail)
+        if timed is not None and seen.bad == NULL:
+            leave(_usable(seen), <const uint8_t *>cnp.PyArray_DATA(timed), seen.n)
+            _note_untimed(seen, <const uint8_t *>cnp.PyArray_DATA(timed))
+        if usable is not None:
+            leave(_usable(seen), <const uint8_t *>cnp.PyArray_DATA(usable), seen.n)
+        if present is not None and self.tracked is not None:
+            leave(_present(seen), <const uint8_t *>cnp.PyArray_DATA(present), seen.n)
+        computed += arrays
+        for k in range(1 + self.n_columns + self.n_keys):
+            if self.wanted[k].form != COMPUTED:
+                continue
+            values, at = arrays[at], at + 1
+            if type(values) is tuple:  # offsets and bytes of texts
+                self._put(arrived, k, NULL)
             else:
-                rows.key[k - 1 - self.n_columns] = values
-            if any_null(column, first, seen.n):
-                leave_nulls(_usable(seen), column, first, seen.n)
-                if k == 0:
-                    seen.bad = seen.late + 2 * seen.n
-                    _turned(seen.bad, seen.usable, seen.n)
-            if as_[k].kind == cnp.NPY_FLOAT64 and any_nan_double(<const double *>values, seen.n):
-                leave_nan(_usable(seen), <const double *>values, seen.n)
-        return self._varlen(one, seen, varlen)
+                self._put(arrived, k, <const int64_t *>cnp.PyArray_DATA(values))
+        return 0
 
     cdef bint _varlen(self, Borrowed one, Seen *seen, list varlen) except -1:
         """The same of columns of sets and vectors."""
@@ -249,17 +294,6 @@ cdef class Ingest:
             if self.tracked is not None and k < self.owned:
                 apply(test, _present(seen), values, column, column.offset + batch.offset, seen.n)
         return True
-
-    cdef int _ask_filters(self, rows, Seen *seen) except -1:
-        """The same of conditions that are evaluated column by column."""
-        cdef Extent extent = <Extent>self.extents[self.number]
-        timed = None if seen.bad == NULL else ~_mask(seen.bad, seen.n)
-        live, present = self.filters(timed, rows, extent.tail)
-        if live is not None:
-            leave(_usable(seen), <const uint8_t *>cnp.PyArray_DATA(live), seen.n)
-        if present is not None and self.tracked is not None:
-            leave(_present(seen), <const uint8_t *>cnp.PyArray_DATA(present), seen.n)
-        return 0
 
     cdef Verdict _classify(self, Seen *seen, const int64_t *time, bint told) except *:
         """What the clock says of the rows, of which late ones are set aside."""
@@ -325,22 +359,32 @@ cdef class Ingest:
             self.told(times, _mask(seen.late, seen.n), watermark)
         return 0
 
-    cdef int _encode(self, const ArrowArray *batch, Seen *seen, Arrived *rows) except -1:
+    cdef int _encode(
+        self, const ArrowArray *batch, Seen *seen, Arrived *rows, list computed
+    ) except -1:
         """Codes of keys that are texts, -1 where rows are not usable."""
         cdef StoreStep joiner = <StoreStep>self.joiners[self.number]
         cdef const Wanted *as_ = self.wanted + 1 + self.n_columns
         cdef const ArrowArray *column
         cdef BytesSpace space
         cdef Strings all
-        cdef int k
-        for k in range(self.n_keys):
-            if as_[k].form != TEXTS:
+        cdef int k, at = -1  # the computed keys are the last of what is computed
+        for k in range(self.n_keys - 1, -1, -1):
+            if as_[k].form == COMPUTED:
+                at += 1
+            if rows.key[k] != NULL:
                 continue
-            column, space = batch.children[as_[k].number], <BytesSpace>joiner.own.spaces[k]
-            all.data, all.offset_bytes = <const uint8_t *>column.buffers[2], as_[k].size
-            all.offset = (
-                <const char *>column.buffers[1] + as_[k].size * (column.offset + batch.offset)
-            )
+            if as_[k].form == COMPUTED:
+                offsets, data = computed[len(computed) - 1 - at]
+                all.data, all.offset_bytes = <const uint8_t *>cnp.PyArray_DATA(data), 8
+                all.offset = cnp.PyArray_DATA(offsets)
+            else:
+                column = batch.children[as_[k].number]
+                all.data, all.offset_bytes = <const uint8_t *>column.buffers[2], as_[k].size
+                all.offset = (
+                    <const char *>column.buffers[1] + as_[k].size * (column.offset + batch.offset)
+                )
+            space = <BytesSpace>joiner.own.spaces[k]
             rows.code[k] = seen.codes
             with nogil:
                 space.add_strings(&all, seen.n, seen.usable, seen.codes)
@@ -399,6 +443,12 @@ cdef inline uint8_t *_usable(Seen *seen) noexcept nogil:
         seen.usable = seen.late + seen.n
         memset(seen.usable, 1, seen.n)
     return seen.usable
+
+
+cdef void _note_untimed(Seen *seen, const uint8_t *timed) noexcept nogil:
+    """Rows that are not ``timed`` have no time."""
+    seen.bad = seen.late + 2 * seen.n
+    _turned(seen.bad, timed, seen.n)
 
 
 cdef void _turned(uint8_t *out, const uint8_t *flag, int64_t n) noexcept nogil:

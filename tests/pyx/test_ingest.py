@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import windjoin as wj
 from hypothesis import given
@@ -213,6 +214,92 @@ def test_late_rows_are_kept_and_counted(
         assert session.rejected["a"].column("n").to_pylist() == [6, 7]
 
 
+DAY = 86_400 * 10**6  # microseconds
+COMPUTED: dict[str, Any] = {
+    "a sum": lambda a, b: a["k"] + 1 == b["k"],
+    "a sum of doubles": lambda a, b: a["x"] * 2 == b["x"] - 1,
+    "a band": lambda a, b: abs(a["x"] - b["n"] % 7) <= 1,
+    "a part of a time": lambda a, b: a["d"].dt.hour() == b["k"],
+    "dictionaries": lambda a, b: a["s"] == b["s"],
+    "texts": lambda a, b: (a["w"].str.lower() == b["w"]) & (a["k"] == b["k"]),
+    "two kinds of number": lambda a, b: (a["x"] == b["k"]) & (a["n"] != b["n"]),
+    "unsigned and signed": lambda a, b: a["u"] == b["k"],
+}
+
+
+def computed_rows(seed: int) -> pa.Table:
+    """Rows with columns of all kinds that have to be computed, with nulls and in no order."""
+    rng = np.random.default_rng(seed + 20)
+    table = holey(seed).select(["t", "k", "n"])
+    words = [None if n % 9 == 0 else ("X" if seed == 0 else "x") + str(n % 4) for n in range(ROWS)]
+    doubles = pa.array(rng.integers(0, 9, ROWS) / 2, mask=rng.random(ROWS) < 0.1)
+    more = {
+        "x": doubles,
+        "d": pa.array(rng.integers(0, DAY, ROWS), pa.timestamp("us")),
+        "s": pc.utf8_lower(pa.array(words))
+        if seed
+        else pc.utf8_lower(pa.array(words)).dictionary_encode(),
+        "w": pa.array(words),
+        "u": pa.array(rng.integers(0, 20, ROWS), pa.uint64()),
+    }
+    return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **more})
+
+
+@HOSTS
+@pytest.mark.parametrize("size", [1, 130])
+@pytest.mark.parametrize("where", [None, lambda s: s["n"] % 5 > 0])
+@pytest.mark.parametrize("computed", list(COMPUTED))
+def test_columns_are_computed_on_the_same_way(
+    computed: str, where: Any, size: int, hosts: int | None, only_short: None
+) -> None:
+    a, b = (wj.stream(name, time="t", window=20, where=where) for name in "ab")
+    joined = wj.join(a, b, on=COMPUTED[computed](a, b))
+    tables = {name: computed_rows(seed) for seed, name in enumerate("ab")}
+    expected = sorted(map(str, joined.run(tables).to_pylist()))
+    assert len(expected) > 10
+    assert in_session(joined, tables, size, hosts=hosts) == expected
+
+
+@HOSTS
+def test_times_of_other_units_are_computed_on_the_same_way(
+    hosts: int | None, only_short: None
+) -> None:
+    a, b = (wj.stream(name, time="t", window="20s") for name in "ab")
+    joined = wj.join(a, b, on=a["k"] == b["k"], how="left")
+    tables = {}
+    for name, unit in zip("ab", ("s", "ms"), strict=True):
+        table = holey(len(unit))
+        tables[name] = table.set_column(0, "t", table["t"].cast(pa.timestamp("s")))
+        time = tables[name]["t"].cast(pa.timestamp(unit))
+        tables[name] = tables[name].set_column(0, "t", time)
+    expected = sorted(map(str, joined.run(tables).to_pylist()))
+    schemas = {name: table.schema for name, table in tables.items()}
+    with joined.open(schemas, lateness="9s", on_late="keep", hosts=hosts) as session:
+        found = [
+            session.push(name, table.slice(start, 30))
+            for start in range(0, ROWS, 30)
+            for name, table in tables.items()
+        ]
+        found.append(session.close())
+    assert sorted(str(row) for out in found for row in out.to_pylist()) == expected
+
+
+def not_zero(value: int) -> int:
+    if value == 0:
+        raise ValueError("zero")
+    return value
+
+
+def test_a_function_that_raises_is_told_of_before_a_row_is_taken(only_short: None) -> None:
+    a, b = (wj.stream(name, time="t", window=20) for name in "ab")
+    joined = wj.join(a, b, on=a["k"] == wj.udf(not_zero, b["n"]))
+    with joined.open(dict.fromkeys("ab", rows(0).schema)) as session:
+        with pytest.raises(wj.FunctionError, match="stream 'b', row 0"):
+            session.push("b", rows(1).slice(0, 5))
+        assert session.push("b", rows(1).slice(1, 5)).num_rows == 0
+        assert session.metrics["streams"]["b"]["rows_in"] == 5
+
+
 OPERATORS = ["<", "<=", ">", ">=", "==", "!="]
 
 
@@ -271,14 +358,16 @@ def test_comparisons_with_numbers_of_the_column_are_tests() -> None:
         assert made is None or arrow == pa.float32()
 
 
-def test_schemas_may_differ_in_what_they_say_of_nulls_and_in_metadata() -> None:
+@HOSTS
+def test_schemas_may_differ_in_what_they_say_of_nulls_and_in_metadata(
+    hosts: int | None, only_short: None
+) -> None:
     plain = rows(0)
     strict = pa.schema([field.with_nullable(False) for field in plain.schema])
     noted = plain.schema.with_metadata({"by": "me"})
-    with query().open(dict.fromkeys("ab", plain.schema)) as session:
+    with query().open(dict.fromkeys("ab", plain.schema), hosts=hosts) as session:
         session.push("a", plain.slice(0, 50).cast(strict))
         session.push("a", plain.slice(50, 50).replace_schema_metadata(noted.metadata))
-        session.push("a", plain.slice(100, 0))
         session.push("a", plain.slice(100))
         assert session.metrics["rows_in"] == ROWS
         out = session.push("b", rows(1).slice(ROWS - 1).cast(strict))
