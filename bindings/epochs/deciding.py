@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from windjoin.epochs.job import MOST_FILES, Job
+from windjoin.epochs.job import BATCH_ROWS, MOST_FILES, Job
 from windjoin.epochs.manifest import (
     NAME,
     Entry,
@@ -130,7 +130,7 @@ def _next(
     return Manifest(
         epoch, run, parent.run, count, own, every, watermarks, newest, entries, job.described(),
         job.retention, merge_of(entries), seen, now, report.loads,
-        _totals(job, parent.totals, report), state, job.schemas(),
+        totals_of(job.plan.query.names, parent.totals, report), state, job.schemas(),
         parent.watermarks, placed[len(window) :], job.asked is not None, job.together,
         job.plan.identity,
     )  # fmt: skip
@@ -173,6 +173,8 @@ def not_written(log: Folder, decided: Manifest) -> list[str]:
 def check_same(was: dict[str, str], asked: dict[str, str], root: str) -> None:
     """Refuse to go on with another query."""
     parts = [name for name in {**was, **asked} if was.get(name) != asked.get(name)]
+    if BATCH_ROWS not in was:  # older logs do not tell
+        parts = [name for name in parts if name != BATCH_ROWS]
     if parts:
         told = "; ".join(
             f"{name} was {was.get(name, 'not there')}, now {asked.get(name, 'not there')}"
@@ -324,11 +326,11 @@ def _routes(
     return Routes(own.units, owners), parent.state
 
 
-def _totals(job: Job, before: dict[str, Any], report: EpochReport) -> dict[str, Any]:
+def totals_of(names: Sequence[str], before: dict[str, Any], report: EpochReport) -> dict[str, Any]:
     """Counts of all epochs up to the one reported."""
     sums = {name: dict(counts) for name, counts in before.items()}
     for count in report.counts:
-        own = sums.setdefault(job.plan.query.names[count["stream"]], {})
+        own = sums.setdefault(names[count["stream"]], {})
         for name in ("rows", "late", "null_time", "unmatchable"):
             own[name] = own.get(name, 0) + count[name]
     return sums

@@ -20,6 +20,7 @@ from windjoin.query import Query
 from windjoin.shedding import Shedding
 
 NEED = 4  # bytes that a byte of rows in the log takes while it is joined
+BATCH_ROWS = "rows of batch DataFrames"  # a part of what may not change
 MOST_FILES = 96  # that a window may be spread over before they are merged
 
 
@@ -118,6 +119,8 @@ class Job:
         parts["select"] = "all" if chosen is None else ", ".join(map(repr, chosen))
         parts["closed"] = query.closed
         parts["exclude_self"] = repr(query.exclude_self)
+        if self.static is not None:
+            parts[BATCH_ROWS] = f"{self.static.rows} rows, {self.static.folder}"
         if self.asked is not None:
             names = query.names
             told = {"keep": query.sides.keep, "exists": query.sides.exists}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from windjoin.epochs.deciding import not_written, report_of, totals_of
 from windjoin.epochs.manifest import NAME, Manifest, read_manifest
 from windjoin.epochs.slotfile import SlotFile, read_slot
 from windjoin.epochs.storage import Folder, local_path
@@ -31,17 +32,27 @@ class Log:
 
     def files(self) -> Iterator[tuple[int, str, int, SlotFile]]:
         """Epoch, run, slot and file of all that the last epoch's window reads, and its own."""
-        entries = [(e.epoch, e.run, e.slots, e.folder) for e in self.last.window]
-        entries.append((self.last.epoch, self.last.run, self.last.slots, self.last.folder))
-        for epoch, run, slots, folder in entries:
-            for slot in range(slots):
-                if self.folder.has(f"{folder}/{slot}"):
-                    yield epoch, run, slot, read_slot(self.folder, f"{folder}/{slot}")
+        for entry in self.last.window:
+            for slot in range(entry.slots):
+                file = read_slot(self.folder, f"{entry.folder}/{slot}")
+                yield entry.epoch, entry.run, slot, file
+        last = self.last
+        for slot in range(last.slots):
+            if self.folder.has(f"{last.folder}/{slot}"):  # it may be at work still
+                file = read_slot(self.folder, f"{last.folder}/{slot}")
+                yield last.epoch, last.run, slot, file
 
     @property
     def names(self) -> list[str]:
         """Of the streams."""
         return list(self.last.schemas)
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """Counts of all epochs that are done, by stream."""
+        if not_written(self.folder, self.last):
+            return self.last.totals
+        return totals_of(self.names, self.last.totals, report_of(self.folder, self.last))
 
     def sections(self) -> pa.Table:
         """One row for the rows of each stream in each file."""
@@ -82,7 +93,7 @@ def open_log(path: str) -> Log:
     """The log in a folder: that of a query, of several, or a checkpoint that has one."""
     root = local_path(path)
     for folder in _below(folder_at(root), 3):
-        found = _last(folder)
+        found = last_manifest(folder)
         if found is not None:
             return Log(folder, found)
     raise LogError(
@@ -99,7 +110,8 @@ def _below(folder: Folder, depth: int) -> Iterator[Folder]:
                 yield from _below(folder_at(below(folder.root, name)), depth - 1)
 
 
-def _last(folder: Folder) -> Manifest | None:
+def last_manifest(folder: Folder) -> Manifest | None:
+    """What was decided last in the log of a query; None if nothing was."""
     for epoch in sorted((int(name) for name in folder.names() if name.isdigit()), reverse=True):
         for run in folder.names(f"{epoch:010d}"):
             if folder.has(f"{epoch:010d}/{run}/{NAME}"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,7 +69,7 @@ def _usable(
     schema, name = job.plan.schema(stream), job.plan.query.names[stream]
     read = pa.schema([field for field in schema if field.name not in OWN])
     batches = [as_schema(batch, read, name) for batch in table.to_batches()]
-    whole = pa.Table.from_batches(batches, read).combine_chunks()
+    whole = _in_one_order(pa.Table.from_batches(batches, read))
     for own in schema.names[len(read) :]:
         whole = whole.append_column(own, pa.array(np.arange(-1, -1 - len(whole), -1), pa.int64()))
     none = pa.RecordBatch.from_pylist([], schema)
@@ -85,6 +86,16 @@ def _usable(
         places = np.flatnonzero(~prepared.usable & _present(prepared))
         alone = rows.take(arrow_array(places, pa.int64()))
     return rows.take(arrow_array(chosen, pa.int64())), prepared.time[chosen], alone
+
+
+def _in_one_order(table: pa.Table) -> pa.Table:
+    """Rows by all their values that have an order: Spark collects them in any."""
+    keys: Any = [(f.name, "ascending") for f in table.schema if _has_order(f.type)]
+    return table.sort_by(keys).combine_chunks() if keys else table.combine_chunks()
+
+
+def _has_order(kind: pa.DataType) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_interval(kind))
 
 
 def _present(rows: Rows) -> Bools:

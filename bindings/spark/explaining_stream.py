@@ -64,5 +64,5 @@ def _log(job: Job) -> list[str]:
 def _streams(found: Log) -> list[str]:
     return [
         f"{name}: {counts['rows']} rows, {counts['late']} late, {counts['null_time']} without time"
-        for name, counts in found.last.totals.items()
+        for name, counts in found.totals.items()
     ]

@@ -78,8 +78,7 @@ def _streams(status: dict[str, Any]) -> str:
         + "</tr>"
         for stream, counts in status["streams"].items()
     )
-    title = "<h2>Streams, up to the epoch before the last</h2>"
-    return f"{title}<table><tr><th></th>{head}</tr>{rows}</table>"
+    return f"<h2>Streams</h2><table><tr><th></th>{head}</tr>{rows}</table>"
 
 
 def _last(done: Sequence[Any]) -> str:

@@ -8,18 +8,26 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from windjoin.epochs.deciding import Router, decide, loads_of, not_written
+from pyspark.errors import StreamingQueryException
+from windjoin.epochs.deciding import (
+    Router,
+    check_same,
+    decide,
+    not_written,
+    report_of,
+    totals_of,
+)
 from windjoin.epochs.following import follow
 from windjoin.epochs.job import Job
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.planning import check_slots
+from windjoin.epochs.reading import last_manifest
 from windjoin.epochs.running import of_query
-from windjoin.epochs.storage import local_path
+from windjoin.epochs.storage import Folder, local_path
 from windjoin.epochs.stores import below
 from windjoin.errors import InputError, QueryError
 from windjoin.flags import check_flag
@@ -28,11 +36,13 @@ from windjoin.shedding import Shedding
 from windjoin.spark.frames import SEGMENT_TYPE
 from windjoin.spark.history import as_page
 from windjoin.spark.meter import is_classic
+from windjoin.spark.reasons import reason_of
 from windjoin.spark.stages import QUERY, ProbeOne, WriteOne
 from windjoin.spark.streaming import (
     FOLDER,
     Streaming,
     at_slots,
+    check_folder,
     packed,
     planned_stream,
     remember,
@@ -41,6 +51,7 @@ from windjoin.spark.streaming import (
 
 Sink = str | Callable[[Any, int], None]
 SINKS = ("parquet", "noop")
+ENDLESS = ("continuous", "realTime")  # triggers
 KEPT = 4096  # epochs that `Run.history` remembers
 logger = logging.getLogger("windjoin.spark")
 
@@ -79,15 +90,11 @@ def start(
     ``adaptive``: whether owners change with what the slots are measured to do.
     Other options are those of `stream`.  Not for Spark Connect: use `stream` there.
     """
-    where = None if path is None else local_path(path)
+    where = None if path is None else local_path(check_folder("path", path))
     _check_sink(sink, where)
-    if not isinstance(checkpoint, (str, PathLike)):
-        raise QueryError(f"checkpoint={checkpoint!r}: give the path of a folder")
+    check_folder("checkpoint", checkpoint)
     check_flag("adaptive", adaptive)
-    if trigger is not None and not isinstance(trigger, Mapping):
-        raise QueryError(
-            f'trigger={trigger!r}: give a dictionary, such as {{"availableNow": True}}'
-        )
+    _check_trigger(trigger)
     planned = planned_stream(
         query, frames, lateness=lateness, slots=slots, strategy=strategy, segment=segment,
         idle=idle, rejected=rejected, shed=shed, memory=memory,
@@ -98,10 +105,33 @@ def start(
             "windjoin.spark.start drives epochs from a classic session; under Spark Connect use"
             " windjoin.spark.stream"
         )
+    _check_log(planned.job, local_path(checkpoint))
     remember(query, planned)
     run = Run(planned, sink, where, adaptive)
     run.begin(str(checkpoint), dict(trigger or {}), name)
     return run
+
+
+def _check_trigger(trigger: Any) -> None:
+    if trigger is not None and not isinstance(trigger, Mapping):
+        raise QueryError(
+            f'trigger={trigger!r}: give a dictionary, such as {{"availableNow": True}}'
+        )
+    if any(name in (trigger or ()) for name in ENDLESS):
+        raise QueryError(
+            f"trigger={trigger!r}: an epoch of a join ends before the next one begins; give"
+            ' "availableNow" or "processingTime"'
+        )
+
+
+def _check_log(job: Job, checkpoint: str) -> None:
+    """Refuse another query than that of a checkpoint now, and not only in its next epoch."""
+    known = Folder(checkpoint).read_json("metadata")  # as Spark has written it
+    if known is not None:
+        own = of_query(job, known["id"])
+        last = last_manifest(own.log)
+        if last is not None:
+            check_same(last.query, own.described(), own.log.path())
 
 
 def _check_sink(sink: Any, path: str | None) -> None:
@@ -140,8 +170,10 @@ class Run:
         self._router: Router | None = follow if adaptive else None
         self._lock = threading.Lock()
         self._manifest: Manifest | None = None
+        self._totals: dict[str, dict[str, int]] = {}  # by stream
         self._hows: Counter[str] = Counter()  # how slots came by their windows
         self._run = uuid4().hex
+        self._failed: BaseException | None = None  # what the last epoch raised
 
     # -- what users call -------------------------------------------------------------------------
 
@@ -157,7 +189,9 @@ class Run:
         """Counts of all epochs so far, watermarks, and the last epoch."""
         with self._lock:
             last, manifest = (self.history[-1] if self.history else None), self._manifest
-        own = self.query.exception() if self.query is not None else None
+            totals = {name: dict(counts) for name, counts in self._totals.items()}
+        ended = None if self.query is None else self.query.exception()
+        own = None if ended is None else reason_of(self._failed) or ended
         names = self.job.plan.query.names
         marks = () if manifest is None else manifest.watermarks
         return {
@@ -165,7 +199,7 @@ class Run:
             "epoch": None if last is None else last.epoch,
             "slots": self._slots,
             "strategy": self.job.units.kind,
-            "streams": {} if manifest is None else manifest.totals,
+            "streams": totals,
             "watermarks": dict(zip(names, marks, strict=False)),
             "rows": 0 if last is None else last.rows,
             "results": 0 if last is None else last.results,
@@ -204,10 +238,16 @@ class Run:
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until it has ended, and raise what ended it; False if ``timeout`` came before."""
-        if timeout is None:
-            self.query.awaitTermination()
-            return True
-        return bool(self.query.awaitTermination(timeout))
+        try:
+            if timeout is None:
+                self.query.awaitTermination()
+                return True
+            return bool(self.query.awaitTermination(timeout))
+        except StreamingQueryException as error:
+            reason = reason_of(self._failed)
+            if reason is None:
+                raise
+            raise reason from error
 
     # -- an epoch --------------------------------------------------------------------------------
 
@@ -225,6 +265,13 @@ class Run:
         self.query = writer.foreachBatch(self._epoch).start()
 
     def _epoch(self, segments: Any, epoch: int) -> None:
+        try:
+            self._do(segments, epoch)
+        except BaseException as error:
+            self._failed = error
+            raise
+
+    def _do(self, segments: Any, epoch: int) -> None:
         began = time.perf_counter()
         spark = segments.sparkSession
         job = of_query(self._planned.job, spark.sparkContext.getLocalProperty(QUERY))
@@ -254,13 +301,15 @@ class Run:
         results.write.format("noop").mode("overwrite").save()
 
     def _remember(self, job: Job, manifest: Manifest, seconds: float) -> None:
-        told = loads_of(job.log, manifest)
+        report = report_of(job.log, manifest)
+        told = report.loads
         rows, results = (sum(one[name] for one in told) for name in ("rows", "results"))
         done = EpochDone(manifest.epoch, seconds, rows, results, told)
         with self._lock:
             self.history.append(done)
             self._hows.update(one["how"] for one in told)
             self._manifest = manifest
+            self._totals = totals_of(job.plan.query.names, manifest.totals, report)
         for one in told:
             logger.info(
                 "epoch %d, slot %d: %d rows, %d results, %.3f CPU seconds, %s",

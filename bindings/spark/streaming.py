@@ -20,6 +20,7 @@ from windjoin.epochs.requested import OWN
 from windjoin.epochs.static import with_static
 from windjoin.epochs.storage import local_path
 from windjoin.epochs.stores import below, refuse_store
+from windjoin.errors import QueryError
 from windjoin.query import Query, check_query
 from windjoin.shedding import Shedding
 from windjoin.spark import bootstrap as bootstrap_module
@@ -109,6 +110,9 @@ def planned_stream(
     """The job of a continuous join, and its frames."""
     check_version(spark_version)
     check_query(query, "stream")
+    for option, folder in (("log", log), ("rejected", options.get("rejected"))):
+        if folder is not None:
+            check_folder(option, folder)
     given = checked(query, frames, streaming=True)
     spark = given[0].sparkSession
     check_python(spark)
@@ -126,6 +130,15 @@ def planned_stream(
     groups = tuple(tuple(group) for group in alike.values())
     distinct = tuple(given[group[0]] for group in groups)
     return Streaming(job, spark, distinct, groups, result_type(job.result, given))
+
+
+def check_folder(option: str, value: Any) -> Any:
+    """A path or an address, as it was given; `QueryError` if it is none, or of a file."""
+    if not isinstance(value, (str, os.PathLike)) or not str(value):
+        raise QueryError(f"{option}={value!r}: give the path of a folder")
+    if os.path.isfile(local_path(str(value))):
+        raise QueryError(f"{option}={str(value)!r} is a file; give the path of a folder")
+    return value
 
 
 def _rows(job: Job, number: int, frame: Any) -> pa.Table:
