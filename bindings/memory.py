@@ -58,7 +58,8 @@ class Memory:
 
     ``limit``: of `Session.state_bytes`, such as "2GB".
     ``spill``: the folder for what does not fit; by default one of its own among temporary files.
-    ``share``: how much of the rows goes out whenever the limit is reached.
+    ``share``: how much of the rows goes out whenever the limit is reached; where those of partition
+    groups have had next to no results since the last time, all go.
     ``idle``: groups that no row has come to for that long, in the time of the streams, go first.
     ``choose``: which groups go: "throughput", those that had fewest results for their size;
     "largest"; "random"; or, to compare with, "productive", those that had most.  Of a query whose

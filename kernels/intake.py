@@ -78,7 +78,7 @@ class Intake(ABC):
                 if wide.space >= 0:
                     self._spaces.setdefault(wide.space, new_space(wide.items))
         self._compact_at = COMPACT_AT
-        self._renewal = Renewal(max(stream.window for stream in spec.streams))
+        self._renewal = self._new_renewal()
         self._to_give_back = False
         self.on_maintain: Callable[[], None] | None = None
         self._since_maintained, self._patience = 0, MAINTAIN_EVERY
@@ -147,7 +147,7 @@ class Intake(ABC):
 
     def resized(self) -> None:
         """The specs of the windows were changed."""
-        self._renewal = Renewal(max(stream.window for stream in self.spec.streams))
+        self._renewal = self._new_renewal()
 
     @abstractmethod
     def begin(self) -> None:
@@ -270,6 +270,11 @@ class Intake(ABC):
         their numbers, and what has gone matches nothing.  False: not done, as indexes cannot."""
         return False
 
+    def clear(self) -> bool:
+        """The same as `retain` of no rows where what is held keeps its room, as many will come.
+        False: not done, as indexes cannot."""
+        return False
+
     @property
     def given_before(self) -> int:
         """What another is to be told by `loaded` that goes on from here."""
@@ -324,6 +329,10 @@ class Intake(ABC):
             self._to_give_back = True
             return 1
         return self._renewal.patience(rows)
+
+    def _new_renewal(self) -> Renewal:
+        """One that has seen no rows: those that were here have left on purpose."""
+        return Renewal(max(stream.window for stream in self.spec.streams))
 
     def begin_anew(self) -> None:
         """Give back what was for more rows than there are."""

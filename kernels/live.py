@@ -221,6 +221,7 @@ class LiveJoin(Intake):
         for window, kept in zip(self.windows, rows, strict=True):
             window.keep(())
             window.retain(kept)
+        self._renewal = self._new_renewal()
         self._renew()
         self._compact_at = max(COMPACT_AT, 2 * self._keys_held())
 
@@ -236,6 +237,17 @@ class LiveJoin(Intake):
             for index in window.indexes.values():
                 index.forget(gone)  # type: ignore[attr-defined]
         self._compact_at = max(COMPACT_AT, 2 * self._keys_held())
+        return True
+
+    def clear(self) -> bool:
+        """Let all rows go; there is room for as many again, with as many keys."""
+        space = self._by_key_alone()
+        if space is None:
+            return False
+        space.clear()
+        for window in self.windows:
+            window.clear()
+        self._renewal = self._new_renewal()
         return True
 
     def _by_key_alone(self) -> KeySpace | None:

@@ -236,6 +236,12 @@ class Window(Side):
         for ring in self._codes:
             ring.fill(rows, -1)
 
+    def clear(self) -> None:
+        """Let all rows go; indexes, which are all by one key, keep their room."""
+        self.extent.head = self.extent.tail
+        for index in self.indexes.values():
+            index.clear()  # type: ignore[attr-defined]
+
     def renumber(self, spaces: Mapping[int, Codes]) -> None:
         """Give rows other codes, by space; indexes by the old ones are gone."""
         for key, space in enumerate(self.spec.spaces):

@@ -68,6 +68,7 @@ class Cleaning:
         self._spec_with, self._epoch_of = spec_with, epoch_of
         self.stretch, self.budget = stretch, max(budget, LEAST_ROWS)
         self._spec = spec_with(lambda stream, rows: rows)
+        self._plan: batch.Run | None = None  # of the last load, which are much alike
         self.done = self.joined = 0
         self._arrived = {  # the last of the rows of each block, by its place in memory
             id(one.block): int(epoch_of(number, *map(np.atleast_1d, one.block.last))[0])
@@ -160,7 +161,7 @@ class Cleaning:
         arrivals = [np.concatenate([one.row for one in part]) for part in parts]
         # rows are told apart by their arrival numbers, which only these have
         spec = replace(self._spec_with(lambda stream, at: arrivals[stream][at]), distinct=())
-        found, _, scores = batch.join_rows(spec, rows)
+        found, self._plan, scores = batch.join_rows(spec, rows, before=self._plan)
         if len(found[0]) > MOST_RESULTS:
             self.budget = max(self.budget // 2, LEAST_ROWS)
         left = [

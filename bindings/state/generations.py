@@ -174,8 +174,18 @@ def read_generation(unit: Unit, left: int, specs: Sequence[StreamSpec]) -> Gener
     first = [
         min((int(block.row.min()) for block in of_stream), default=None) for of_stream in blocks
     ]
-    groups = {int(g) for one in blocks for block in one for g in np.unique(block.group)}
+    groups = {g for one in blocks for block in one for g in _distinct(block.group)}
     return Generation(unit, left, blocks, needed_until, first, groups)
+
+
+def _distinct(ordered: Any) -> list[int]:
+    """The values of what is in order.
+
+    >>> _distinct(np.array([2, 2, 5]))
+    [2, 5]
+    """
+    found: list[int] = ordered[np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))].tolist()
+    return found
 
 
 def _read(batch: pa.RecordBatch, left: int, names: Sequence[str]) -> DiskRows:

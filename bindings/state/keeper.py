@@ -35,6 +35,8 @@ MOST_UNSEEN = 8  # times as many as CHECK_EVERY, as rows that come may be wider 
 FEWER = 0.75  # of the rows there were, so that it pays to give room back
 RAISED = 1.1  # times the rows that fit, as more may if less is held than the limit
 PATIENCE = 8  # spills until that is tried again after it was too much
+USELESS = 64  # rows in memory, or more, for each result since rows left: none of them need stay,
+EVIDENCE = 1024  # where there are so many
 COLD_SHARE = 16  # of the limit: less payload in memory is not worth a file
 
 
@@ -89,6 +91,8 @@ class Keeper:
         self._allowance.rows = 0
         self._mapped = self.limit // COLD_SHARE
         self._rows_then = 2**62  # rows when room was last given back
+        self._results_then = 0  # results when rows last left
+        self._cleared = False  # whether all rows left then, as they had next to no results
 
     def _spec_with(self, arrivals: Any) -> JoinSpec:
         session = self._session
@@ -149,8 +153,11 @@ class Keeper:
         return self._measure()
 
     def recount_now(self) -> int:
-        """Bytes in memory."""
-        return self._measure()
+        """Bytes in memory; that somebody asks does not put off the next look."""
+        since = self._since
+        found = self._measure()
+        self._since = since
+        return found
 
     def _measure(self) -> int:
         self._bytes, self._since = self._session.state_bytes, 0
@@ -162,20 +169,29 @@ class Keeper:
 
     def allows(self, coming: int) -> bool:
         """Whether some rows may come as if there were no bound: nothing is on disk, or near it."""
-        if self.residence.epoch or self.hosts is not None or 2 * self._bytes > self.limit:
+        if self.hosts is not None or not (self._cleared if self.residence.epoch else self._far()):
             return False
         if coming > self._allowance.rows:
-            near = 2 * self._measure() > self.limit
-            self._allowance.rows = 0 if near else self._soon()
-            self._since = self._often if near else 0  # what comes now may be too much
+            self._measure()
+            self._allowance.rows = self._soon()
+            self._since = 0 if self._allowance.rows else self._often  # it may be too much
         return bool(coming <= self._allowance.rows)
+
+    def _far(self) -> bool:
+        """Whether the limit is far."""
+        return 2 * self._bytes <= self.limit
 
     def came(self, rows: int) -> None:
         """So many came though nobody has counted them."""
         self._allowance.rows = max(self._allowance.rows - rows, 0)
 
     def _soon(self) -> int:
-        """Rows until somebody should look again."""
+        """Rows until somebody should look again; 0: that is to be done with every push."""
+        if self.residence.epoch:
+            busy = self.owing.due or not self.residence.plain or self._bytes > self.limit
+            return 0 if busy else max(self.most_rows.get(None, 0) - self.residence.rows, 0) // 4
+        if not self._far():
+            return 0
         if not self._rows_seen:
             return int(self._often)
         each = self._bytes // max(self._rows_seen, 1) + 1
@@ -263,7 +279,8 @@ class Keeper:
         """Let a share of the rows of a host go, None: of all; whether any went."""
         residence = self.residence
         residence.recount()
-        going, kept = self._choose(host, share)
+        useless = self.hosts is None and self._useless()
+        going, kept = self._choose(host, 1.0 if useless else share)
         if not any(map(len, going)):
             return False
         generation = self.files.spilled(going, residence.epoch, self.owing.nbytes)
@@ -271,18 +288,24 @@ class Keeper:
             return False
         self.owing.add(generation)
         residence.next_epoch()
-        moved = residence.keep(kept, by_groups=self._bytes <= self.limit)
+        moved = residence.keep(kept, in_place=self._bytes <= self.limit)
         for window in self._live.windows:  # rows before it may come, of no use but to those on disk
             window.extent.horizon = min(window.extent.horizon, window.extent.hold)
         self._allowance.rows = 0
         if moved:
             release()
         self._measure()
+        self._results_then, self._cleared = self._live.results, not any(map(len, kept))
         self.done.spills += 1
         self.done.rows += generation.rows
         if self.hosts is not None:
             self.hosts.spilled(host, generation)
         return True
+
+    def _useless(self) -> bool:
+        """Whether rows of groups have had next to no results since the last time."""
+        found, rows = self._live.results - self._results_then, self.residence.rows
+        return self.residence.key is not None and rows >= max(EVIDENCE, USELESS * found)
 
     def _shed(self) -> bool:
         """Drop the oldest rows; whether there were any."""
@@ -299,7 +322,7 @@ class Keeper:
                 SheddingWarning,
             )
         self.residence.epoch += 1  # rows have other numbers
-        self.residence.keep(kept, by_groups=False)
+        self.residence.keep(kept, in_place=False)
         self._allowance.rows = 0
         release()
         self._measure()

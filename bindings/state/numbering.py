@@ -35,6 +35,10 @@ class Numbering:
         found: I64 = np.where(old, self._kept[np.minimum(at, len(self._kept) - 1)], rows)
         return found
 
+    def plain(self, head: int) -> bool:
+        """Whether numbers of the rows from ``head`` on say when they arrived."""
+        return not len(self._kept) or head >= self.base
+
     def first(self, head: int) -> int:
         """The arrival number of the first row of the window."""
         at = head - (self.base - len(self._kept))

@@ -76,11 +76,13 @@ class Owing:
         for number in range(len(self.first)):
             rows = [generation.first[number] for generation in self.generations]
             self.first[number] = min((row for row in rows if row is not None), default=INT64_MAX)
-        for window, spec in zip(self._live.windows, self.spec.streams, strict=True):
+        for number, (window, spec) in enumerate(
+            zip(self._live.windows, self.spec.streams, strict=True)
+        ):
             hold = INT64_MAX
             if self:
                 hold = max(self.clean_until - spec.window, LONG_AGO)
-            window.extent.hold = hold
+            window.extent.hold, window.extent.owed = hold, self.first[number]
 
     def _drop(self) -> None:
         """Files go whose rows can be part of no result any more."""
@@ -169,13 +171,22 @@ class Owing:
 
     # -- when ------------------------------------------------------------------------------------
 
+    @property
+    def due(self) -> bool:
+        """Whether pushes have something to clean up."""
+        if not self:
+            return False
+        mark, longest = self._residence.mark, max(s.window for s in self.spec.streams)
+        behind = mark - self.clean_until > longest or mark == INT64_MAX
+        return bool(self._jobs) or (mark > LONG_AGO and behind)
+
     def after_push(self, rows: int) -> Iterator[list[Any]]:
         """Owed results that are to leave now, as much work as the rows that came are worth."""
         if not self:
             return
         mark, longest = self._residence.mark, max(s.window for s in self.spec.streams)
         behind = mark - self.clean_until
-        if not self._jobs and mark > LONG_AGO and (behind > longest or mark == INT64_MAX):
+        if self.due and not self._jobs:
             self._begin(mark, -1)
         self._credit += PACE * max(rows, 1)
         while self._jobs and (self._credit > 0 or behind > 3 * longest):

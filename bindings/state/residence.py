@@ -57,6 +57,12 @@ class Residence:
         """Numbers in the window of rows; of those that are not there one before its head."""
         return self.numbering[stream].numbers(arrivals, self._live.windows[stream].head)
 
+    @property
+    def plain(self) -> bool:
+        """Whether rows in memory are numbered as they arrived."""
+        held = zip(self.numbering, self._live.windows, strict=True)
+        return all(numbering.plain(window.head) for numbering, window in held)
+
     # -- epochs ----------------------------------------------------------------------------------
 
     def next_epoch(self) -> None:
@@ -79,15 +85,21 @@ class Residence:
         gone = max(int(np.searchsorted(self.borders, max(time, LONG_AGO), "right")) - 1, 0)
         self.borders, self.over = self.borders[gone:], self.over + gone
 
-    def keep(self, rows: list[I64], by_groups: bool = True) -> bool:
+    def keep(self, rows: list[I64], in_place: bool) -> bool:
         """Only these are in memory any more, by number; whether they have other numbers now.
 
-        by_groups: of keys none went in part, if streams are tied by one
+        in_place: others may stay where they are, as of keys none went in part, and nothing has to
+        become smaller
         """
         kept, held = sum(map(len, rows)), sum(map(len, self._live.windows))
         self._kept = [kept, self._come()]
-        whole = by_groups and self.key is not None
-        if whole and held <= SPARSE * kept and self._live.forget(rows):
+        if not kept and in_place and self._live.clear():
+            for numbering, window in zip(self.numbering, self._live.windows, strict=True):
+                numbering.keep(rows[0], window.tail)
+            self._sparse = False
+            self.recount()
+            return False
+        if in_place and self.key is not None and held <= SPARSE * kept and self._live.forget(rows):
             self.recount()
             self._sparse = True
             return False

@@ -176,6 +176,16 @@ cdef class KeySpace:
         self._find_dense()
         return codes
 
+    def clear(self):
+        """Forget all keys; there is room for as many again."""
+        cdef int64_t i
+        with nogil:
+            for i in range(<int64_t>self.wrap + 1):
+                self.table[i].code = -1
+            if self.near != NULL:
+                memset(self.near, 0xff, self.span * sizeof(int32_t))
+            self.used = self.n_codes = self.n_vacant = 0
+
     def forget(self, const uint8_t[::1] live):
         """The same as `compact` where few keys go: the others stay where they are.
 

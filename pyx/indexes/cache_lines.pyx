@@ -115,6 +115,20 @@ cdef class CacheLineIndex(Index):
                         self.all.lines[code].time[k] = CACHE_LINE_VACANT
                     self._give_list(code)
 
+    def clear(self):
+        """Drop all rows; there is room for as many again."""
+        cdef int64_t code
+        cdef int k
+        with nogil:
+            for code in range(self.all.n_lines):
+                for k in range(CACHE_LINE_ROWS):
+                    self.all.lines[code].time[k] = CACHE_LINE_VACANT
+                self._give_list(code)
+        self.all.n_lines = 0
+        self.all.latest = INT64_MIN
+        self.oldest = INT64_MAX
+        self.begun = False
+
     cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,

@@ -424,6 +424,7 @@ cdef class Ingest:
 
     cdef int _let_go(self) except -1:
         """Forget the payload of rows that have gone."""
+        cdef Extent extent
         cdef int k
         if self.room_bytes > ROOM_KEPT:
             free(self.room)
@@ -433,7 +434,8 @@ cdef class Ingest:
             self.expire()
             return 0
         for k in range(len(self.pages)):
-            (<Pages>self.pages[k]).expire((<Extent>self.extents[k]).head)
+            extent = <Extent>self.extents[k]
+            (<Pages>self.pages[k]).expire(min(extent.head, extent.owed))
         return 0
 
 

@@ -49,6 +49,7 @@ cdef class Extent:
     cdef public int64_t tail
     cdef public int64_t horizon
     cdef public int64_t hold
+    cdef public int64_t owed
     cdef int64_t held[2]
     cdef void note(self, int64_t rows) noexcept
 

@@ -36,6 +36,7 @@ class Extent:
     tail: int
     horizon: int
     hold: int
+    owed: int
     @property
     def most(self) -> int: ...
     def settle(self) -> None: ...

@@ -126,12 +126,13 @@ cdef class Extent:
     """Rows [head, tail) of a window, and the time before which nothing is needed.
 
     hold: rows from that time on stay, also when no row to come can reach them
+    owed: the first row that is on disk, whose columns are still asked for when its results leave
     """
 
     def __cinit__(self):
         self.head = self.tail = self.held[0] = self.held[1] = 0
         self.horizon = INT64_MIN
-        self.hold = INT64_MAX
+        self.hold = self.owed = INT64_MAX
 
     cdef void note(self, int64_t rows) noexcept:
         """So many rows have to be here during a push."""

@@ -1,0 +1,137 @@
+"""Rows in memory that have next to no results all leave together, and others come in their room."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import windjoin as wj
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from windjoin.pyx.encoding.keys import KeySpace
+
+from tests.effort import examples
+from tests.oracle import Results
+
+ROWS = 6000
+
+
+def sparse(count: int, window: int, keys: int, seed: int) -> tuple[Any, dict[str, pa.Table]]:
+    """Streams of one key with about ``keys`` values, which hardly ever meet; some rows are late."""
+    named = [wj.stream(name, time="t", window=window) for name in "abc"[:count]]
+    query = wj.join(*named, on=[x["k"] == y["k"] for x, y in pairwise(named)])
+    random, tables = np.random.default_rng(seed), {}
+    for name in query.names:
+        time = np.arange(ROWS) + random.integers(0, 4, ROWS)
+        key = random.integers(0, keys, ROWS)
+        tables[name] = pa.table({"t": time, "k": key, "n": np.arange(ROWS)})
+    return query, tables
+
+
+def numbers(query: Any, found: pa.Table) -> Results:
+    columns = [found.column(f"{name}_n").to_pylist() for name in query.names]
+    return Counter(zip(*columns, strict=True))
+
+
+def limit_of(query: Any, tables: dict[str, pa.Table], part: float) -> int:
+    """Bytes of an empty session, and a part of what all rows take."""
+    known = {name: table.schema for name, table in tables.items()}
+    with query.open(known, lateness=4) as session:
+        for start in range(0, ROWS, 100):
+            for name, table in tables.items():
+                session.push(name, table.slice(start, 100))
+            if start == 0:
+                empty = session.state_bytes
+        return int(empty + part * (session.state_bytes - empty))
+
+
+@settings(max_examples=examples(12))
+@given(
+    count=st.sampled_from([2, 3]),
+    window=st.sampled_from([500, 3000, 100_000]),
+    keys=st.sampled_from([3_000, 100_000]),
+    seed=st.integers(0, 99),
+    part=st.sampled_from([0.3, 0.6]),
+    size=st.sampled_from([20, 300]),
+    steps=st.lists(st.sampled_from(["go", "clean", "save"]), min_size=4, max_size=4),
+)
+def test_rows_that_leave_together_lose_and_double_nothing(
+    count: int, window: int, keys: int, seed: int, part: float, size: int, steps: list[str]
+) -> None:
+    query, tables = sparse(count, window, keys, seed)
+    expected = numbers(query, query.run(tables))
+    known = {name: table.schema for name, table in tables.items()}
+    found: Results = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        session = query.open(
+            known, lateness=4, memory=limit_of(query, tables, part), spill=f"{folder}/spill"
+        )
+        for start in range(0, ROWS, size):
+            for name, table in tables.items():
+                found += numbers(query, session.push(name, table.slice(start, size)))
+            step = steps[len(steps) * start // ROWS]
+            if start * len(steps) % ROWS >= size * len(steps):
+                continue
+            if step == "clean":
+                for table in session.clean_up():
+                    found += numbers(query, table)
+            elif step == "save":
+                session.save(f"{folder}/snap")
+                session.abandon()
+                session = wj.restore(query, f"{folder}/snap")
+        found += numbers(query, session.close())
+    assert found == expected
+
+
+@pytest.mark.parametrize("rows_only", [False, True])
+def test_all_rows_leave_where_hardly_any_had_results(tmp_path: Path, rows_only: bool) -> None:
+    query, tables = sparse(3, 10 * ROWS, ROWS, 1)
+    known = {name: table.schema for name, table in tables.items()}
+    limit = limit_of(query, tables, 0.3)
+    session = query.open(known, memory=limit, spill=tmp_path, rows_only=rows_only, lateness=4)
+    found, most, empty = 0, 0, 0
+    for start in range(0, ROWS, 100):
+        for name, table in tables.items():
+            results = session.push(name, table.slice(start, 100))
+            found += len(results["a"]) if rows_only else results.num_rows
+        most = max(most, session.state_bytes)
+        empty += session.metrics["streams"]["a"]["state_rows"] <= 100
+    memory = session.metrics["memory"]
+    assert 3 <= memory["spills"] <= empty + 1
+    assert most <= 1.2 * limit
+    last = session.close()
+    found += len(last["a"]) if rows_only else last.num_rows
+    assert found == query.run(tables).num_rows
+
+
+def test_rows_that_have_results_stay(tmp_path: Path) -> None:
+    query, tables = sparse(2, 10 * ROWS, 200, 1)
+    known = {name: table.schema for name, table in tables.items()}
+    session = query.open(known, memory=limit_of(query, tables, 0.5), spill=tmp_path, lateness=4)
+    least = ROWS
+    for start in range(0, ROWS, 100):
+        for name, table in tables.items():
+            session.push(name, table.slice(start, 100))
+        if session.metrics["memory"]["spills"]:
+            least = min(least, session.metrics["streams"]["a"]["state_rows"])
+    assert session.metrics["memory"]["spills"] >= 1
+    assert least > 500
+    session.abandon()
+
+
+@pytest.mark.parametrize("spread", [1, 2**40])
+def test_a_space_that_was_cleared_is_as_a_new_one(spread: int) -> None:
+    keys = np.random.default_rng(0).permutation(5000) * spread
+    space, other = KeySpace(), KeySpace()
+    space.encode(keys)
+    before = space.nbytes
+    space.clear()
+    assert (space.used, space.n_codes, space.nbytes) == (0, 0, before)
+    assert space.encode(keys[::-1].copy()).tolist() == other.encode(keys[::-1].copy()).tolist()
+    assert space.nbytes == before
