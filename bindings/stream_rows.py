@@ -110,6 +110,16 @@ class StreamRows:
         """
         return None if self._sets is None else [*self._direct, *self._sets]
 
+    def columns_of_keys(self) -> dict[int, str]:
+        """Of the keys, by number, whose int64 are the values of a column, that column."""
+        keys = enumerate(self._direct[1 + len(self._columns) :])
+        plain = {
+            k: one.number
+            for k, one in keys
+            if one is not None and one.form == "as they lie" and one.dtype == np.int64
+        }
+        return {k: self.schema.field(number).name for k, number in plain.items()}
+
     def computed(
         self, timed: Bools | None, data: Any, first_row: int
     ) -> tuple[Bools | None, Bools | None, Bools | None, list[Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from windjoin.kernels.side import Codes
 from windjoin.kernels.spec import I64, ArrayColumn, BytesColumn, Rows, SetColumn, VarlenSpec
 from windjoin.kernels.varlen import ABSENT
@@ -22,6 +23,11 @@ Spaces = Mapping[int, KeySpace]
 VALUES = {"float32": np.float32, "float64": np.float64, "uint8": np.uint8}
 
 
+def _of_usable(codes: Codes, usable: NDArray[np.bool_]) -> Codes:
+    """Codes, -1 where rows are not usable."""
+    return codes if bool(usable.all()) else np.where(usable, codes, -1).astype(np.int32)
+
+
 class Exporter:
     """Gives rows of one window; what it needs of key spaces it looks up once.
 
@@ -32,14 +38,18 @@ class Exporter:
         self._window, self._spaces = window, spaces
         self._keys: dict[int, I64] = {} if keys is None else keys
 
-    def rows(self, numbers: I64) -> Rows:
-        """Rows by arrival number; those that match nothing have no values that count."""
+    def rows(self, numbers: I64, known: Mapping[int, I64] | None = None) -> Rows:
+        """Rows by arrival number; those that match nothing have no values that count.
+
+        known: values of these keys, where somebody has them: spaces find them by looking at all
+        """
+        known = known or {}
         stored = self._window.stored(numbers)
         spec = self._window.spec
         usable = (stored.time != LONG_AGO) & (numbers >= self._window.head)
         keys = [
-            self._values(space, np.where(usable, codes, -1).astype(np.int32))
-            for codes, space in zip(stored.codes, spec.spaces, strict=True)
+            known[k] if k in known else self._values(space, _of_usable(codes, usable))
+            for k, (codes, space) in enumerate(zip(stored.codes, spec.spaces, strict=True))
         ]
         varlen = [
             self._varlen(

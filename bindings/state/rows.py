@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from windjoin.kernels.spec import (
+    I64,
     ArrayColumn,
     BytesColumn,
     Rows,
@@ -83,6 +84,20 @@ def payload_of(batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -
     """The user's columns among those of a batch of a section."""
     arrays = [batch.column(PAYLOAD + name) for name in names]
     return pa.Table.from_arrays(arrays, schema=pa.schema([schema.field(n) for n in names]))
+
+
+def integers_of(column: Any) -> I64:
+    """The int64 of a column that holds such, whatever they mean; anything where it has nulls.
+
+    >>> integers_of(pa.array([5, 7, None])[1:]).tolist()
+    [7, 0]
+    """
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(whole, pa.ChunkedArray):  # of no chunks
+        return np.empty(0, np.int64)
+    memory: Any = whole.buffers()[1] or b""
+    data = np.frombuffer(memory, np.int64)
+    return data[whole.offset : whole.offset + len(whole)]
 
 
 def _keys(values: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from windjoin.state.described import described
 from windjoin.state.keeper import Keeper
 from windjoin.state.kept import keeper_about, keeper_tables, sweep_generations
 from windjoin.state.plain import to_plain
-from windjoin.state.rows import AT_A_TIME, PAYLOAD, row_arrays, row_fields
+from windjoin.state.rows import AT_A_TIME, PAYLOAD, integers_of, row_arrays, row_fields
 from windjoin.state.snapshot import (
     NEW,
     SnapshotFolder,
@@ -127,7 +127,10 @@ def _save_rows(session: Session, live: Intake, folder: SnapshotFolder) -> list[U
     if sum(stop) > sum(first):
         stretch = UnitFile(folder.next_file(), first, stop)
         with _written(folder.writer(stretch.file, "rows", {})) as writer:
-            write_rows(writer, live, session._payloads, first, stop, session._memory)
+            bound = session._bound
+            assert bound is not None
+            keys = [bound.stream_rows(s).columns_of_keys() for s in range(len(stop))]
+            write_rows(writer, live, session._payloads, first, stop, session._memory, keys)
         units.append(stretch)
     return units
 
@@ -139,8 +142,12 @@ def write_rows(
     first: Iterable[int],
     stop: Any,
     keeper: Keeper | None = None,
+    key_columns: Sequence[Mapping[int, str]] = (),
 ) -> None:
-    """A section for each stream, with rows [first, stop) of it."""
+    """A section for each stream, with rows [first, stop) of it.
+
+    key_columns: by stream, the columns that are keys, by the numbers of these
+    """
     for number, (begin, end) in enumerate(zip(first, stop, strict=True)):
         payload = payloads[number]
         schema = pa.schema(
@@ -150,11 +157,17 @@ def write_rows(
             ]
         )
         exporter = live.exporter(number)
+        columns = key_columns[number] if key_columns else {}
+        places = {
+            k: payload.columns.index(name) for k, name in columns.items() if name in payload.columns
+        }
         with writer.section(str(number), schema) as section:
             for at in range(begin, end, AT_A_TIME):
                 rows = np.arange(at, min(at + AT_A_TIME, end))
                 held = rows if keeper is None else keeper.residence.numbers(number, rows)
-                arrays = row_arrays(exporter.rows(held)) + payload.take(payload.columns, rows)
+                taken = payload.take(payload.columns, rows)
+                known = {k: integers_of(taken[place]) for k, place in places.items()}
+                arrays = row_arrays(exporter.rows(held, known)) + taken
                 section.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 

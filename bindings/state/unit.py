@@ -32,13 +32,14 @@ in the order in which the rows arrived.  ``bindings/state/rows.py`` makes and re
 from __future__ import annotations
 
 import errno
+import io
 import json
 import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ from windjoin.pyx.base import checksum as sums
 MAGIC = b"WJSTATE\n"
 VERSION = 1
 FIRST = 64  # where sections may begin
+SMALL = 1 << 16  # bytes that wait for more before they are written
 HEAD = struct.Struct("<8sI")
 TAIL = struct.Struct("<QQ8s")
 
@@ -73,6 +75,50 @@ class Section:
     checksum: int
 
 
+class _Sink:
+    """A file, or memory, that knows how far it is and sums what a section writes.
+
+    It is what Arrow takes for a file: buffers come as they lie, and are written from there.
+    """
+
+    closed = False
+
+    def __init__(self, path: Path | None) -> None:
+        self._file: Any = (
+            io.BytesIO() if path is None else io.BufferedWriter(io.FileIO(path, "wb"), SMALL)
+        )
+        self._at = 0
+        self.sum = sums.Checksum()
+
+    def write(self, data: Any) -> None:
+        self._at += len(data)
+        self.sum.add(np.frombuffer(data, np.uint8))
+        self._file.write(data)
+
+    def tell(self) -> int:
+        return self._at
+
+    def flush(self) -> None:
+        """Nothing has to be there before the end."""
+
+    def close(self, sync: bool = False) -> Any:
+        """The end, on disk if ``sync``; what lies in memory."""
+        if isinstance(self._file, io.BytesIO):
+            return pa.py_buffer(self._file.getvalue())
+        try:
+            self._file.flush()
+            if sync:
+                os.fsync(self._file.fileno())
+        finally:
+            self._file.close()
+        return None
+
+    def drop(self) -> None:
+        """The end, whatever could not be written."""
+        with suppress(OSError):
+            self._file.close()
+
+
 class UnitWriter:
     """Writes a unit to a file, or without a path to memory; `close` it, or `abandon` it.
 
@@ -88,8 +134,8 @@ class UnitWriter:
         self.path = path
         self.about = dict(about)
         self._kind = kind
-        self._sink: Any = pa.BufferOutputStream() if path is None else pa.OSFile(str(path), "wb")
-        self._sections: list[tuple[str, int, int]] = []
+        self._sink = _Sink(path)
+        self._sections: list[Section] = []
         self._sink.write(HEAD.pack(MAGIC, VERSION))
         self._pad(FIRST)
 
@@ -100,41 +146,28 @@ class UnitWriter:
     def section(self, name: str, schema: pa.Schema) -> Iterator[Any]:
         """A writer of record batches, for one section."""
         offset = self._sink.tell()
-        with pa.ipc.new_stream(self._sink, schema) as stream:
+        self._sink.sum = sums.Checksum()
+        taken_for_a_file: Any = self._sink
+        with pa.ipc.new_stream(pa.PythonFile(taken_for_a_file, "w"), schema) as stream:
             yield stream
-        self._sections.append((name, offset, self._sink.tell() - offset))
+        length = self._sink.tell() - offset
+        self._sections.append(Section(name, offset, length, self._sink.sum.value))
         self._pad(FIRST)
 
     def close(self, sync: bool = False) -> Any:
         """Finish the unit, on disk if ``sync``; the buffer, if it was written to memory."""
-        if self.path is None:
-            body = self._sink.getvalue()
-            found = [checksum(body[at : at + n]) for _, at, n in self._sections]
-            return pa.py_buffer(body.to_pybytes() + self._footer(found))
-        self._sink.flush()
-        with pa.memory_map(str(self.path)) as mapped:
-            whole = mapped.read_buffer(mapped.size())
-            found = [checksum(whole[at : at + n]) for _, at, n in self._sections]
-            del whole
-        self._sink.write(self._footer(found))
-        self._sink.close()
-        if sync:
-            sync_file(self.path)
-        return None
+        self._sink.write(self._footer())
+        return self._sink.close(sync)
 
-    def _footer(self, found: list[int]) -> bytes:
-        sections = [
-            {"name": name, "offset": offset, "length": length, "checksum": total}
-            for (name, offset, length), total in zip(self._sections, found, strict=True)
-        ]
+    def _footer(self) -> bytes:
+        sections = [asdict(one) for one in self._sections]
         data = {"kind": self._kind, "about": self.about, "sections": sections}
         text = json.dumps(data).encode()
         return text + TAIL.pack(checksum(text), len(text), MAGIC)
 
     def abandon(self) -> None:
         """Leave no file."""
-        with suppress(OSError):  # of what could not be written; the file goes anyhow
-            self._sink.close()
+        self._sink.drop()
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 

@@ -43,16 +43,46 @@ static inline uint64_t sum_rest(uint64_t sum, const uint8_t *at, int64_t n) {
     return sum ^ sum >> 32;
 }
 
-static inline uint64_t sum_bytes(const uint8_t *at, int64_t n) {
-    uint64_t lane[4] = {SUM_1 + SUM_2, SUM_2, 0, 0 - SUM_1}, sum = SUM_5;
-    int64_t left = n;
-    if (n >= 32) {
-        for (; left >= 32; left -= 32, at += 32)
-            for (int k = 0; k < 4; k++) lane[k] = sum_round(lane[k], sum_word(at + 8 * k));
+/* A sum that goes on: of n bytes so far, the last n % 32 of which wait for more. */
+typedef struct {
+    uint64_t lane[4];
+    uint8_t waiting[32];
+    int64_t n;
+} Sum;
+
+static inline void sum_begin(Sum *sum) {
+    *sum = (Sum){.lane = {SUM_1 + SUM_2, SUM_2, 0, 0 - SUM_1}};
+}
+
+static inline void sum_block(uint64_t *lane, const uint8_t *at) {
+    for (int k = 0; k < 4; k++) lane[k] = sum_round(lane[k], sum_word(at + 8 * k));
+}
+
+static inline void sum_add(Sum *sum, const uint8_t *at, int64_t n) {
+    int64_t waiting = sum->n % 32, fill = n < 32 - waiting ? n : 32 - waiting;
+    sum->n += n;
+    if (waiting) {
+        memcpy(sum->waiting + waiting, at, (size_t)fill);
+        if (waiting + fill < 32) return;
+        sum_block(sum->lane, sum->waiting);
+        at += fill;
+        n -= fill;
+    }
+    uint64_t lane[4];
+    memcpy(lane, sum->lane, sizeof(lane));
+    for (; n >= 32; n -= 32, at += 32) sum_block(lane, at);
+    memcpy(sum->lane, lane, sizeof(lane));
+    if (n) memcpy(sum->waiting, at, (size_t)n);
+}
+
+static inline uint64_t sum_value(const Sum *all) {
+    const uint64_t *lane = all->lane;
+    uint64_t sum = SUM_5;
+    if (all->n >= 32) {
         sum = sum_turned(lane[0], 1) + sum_turned(lane[1], 7) + sum_turned(lane[2], 12) +
               sum_turned(lane[3], 18);
         for (int k = 0; k < 4; k++) sum = sum_merged(sum, lane[k]);
     }
-    return sum_rest(sum + (uint64_t)n, at, left);
+    return sum_rest(sum + (uint64_t)all->n, all->waiting, all->n % 32);
 }
 #endif
