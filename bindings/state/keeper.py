@@ -173,7 +173,7 @@ class Keeper:
             return False
         if coming > self._allowance.rows:
             self._measure()
-            self._allowance.rows = self._soon()
+            self._allowance.rows = self._soon(coming)
             self._since = 0 if self._allowance.rows else self._often  # it may be too much
         return bool(coming <= self._allowance.rows)
 
@@ -185,15 +185,18 @@ class Keeper:
         """So many came though nobody has counted them."""
         self._allowance.rows = max(self._allowance.rows - rows, 0)
 
-    def _soon(self) -> int:
-        """Rows until somebody should look again; 0: that is to be done with every push."""
+    def _soon(self, coming: int) -> int:
+        """Rows until somebody should look again; 0: that is to be done with every push.
+
+        coming: now, together; their columns are kept before anybody looks, whatever this says
+        """
         if self.residence.epoch:
             busy = self.owing.due or not self.residence.plain or self._bytes > self.limit
             return 0 if busy else max(self.most_rows.get(None, 0) - self.residence.rows, 0) // 4
         if not self._far():
             return 0
         if not self._rows_seen:
-            return int(self._often)
+            return coming if 4 * EASY * coming <= self.limit else int(self._often)
         each = self._bytes // max(self._rows_seen, 1) + 1
         spare = self.limit - 2 * self._bytes  # also when all that is held doubles at once
         return int(max(self._often, spare // (4 * each)))
