@@ -191,8 +191,10 @@ class Keeper:
         coming: now, together; their columns are kept before anybody looks, whatever this says
         """
         if self.residence.epoch:
-            busy = self.owing.due or not self.residence.plain or self._bytes > self.limit
-            return 0 if busy else max(self.most_rows.get(None, 0) - self.residence.rows, 0) // 4
+            if self.owing.due or not self.residence.plain or self._bytes > self.limit:
+                return 0
+            fit = max(self.most_rows.get(None, 0) - self.residence.rows, 0) // 2
+            return min(fit, self.limit // COLD_SHARE // self._payload_width())
         if not self._far():
             return 0
         if not self._rows_seen:
@@ -200,6 +202,13 @@ class Keeper:
         each = self._bytes // max(self._rows_seen, 1) + 1
         spare = self.limit - 2 * self._bytes  # also when all that is held doubles at once
         return int(max(self._often, spare // (4 * each)))
+
+    def _payload_width(self) -> int:
+        """Bytes of columns of a row, at least one."""
+        payloads, windows = self._session._payloads, self._live.windows
+        held = sum(payload.nbytes + payload.bytes_on_disk for payload in payloads)
+        rows = sum(w.tail - self.first_needed(k, w.head) for k, w in enumerate(windows))
+        return held // max(rows, 1) + 1
 
     def make_room(self, coming: int) -> None:
         """Let rows go to disk until what is left fits, and some that are about to come."""
@@ -352,6 +361,9 @@ class Keeper:
     def _going(self, some: Alive, host: int | None, share: float) -> Masks:
         """Which of some rows go."""
         residence = self.residence
+        if share >= 1 and host is None:
+            self.note_results()
+            return [np.ones(len(rows), np.bool_) for rows, _ in some]
         policy = Policy("oldest" if self.sheds else self.asked.choose, share, self._idle)
         if residence.key is None or self.sheds:
             return oldest(some, policy, self._random)

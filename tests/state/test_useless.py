@@ -110,6 +110,22 @@ def test_all_rows_leave_where_hardly_any_had_results(tmp_path: Path, rows_only: 
     assert found == query.run(tables).num_rows
 
 
+def test_wide_columns_do_not_exceed_the_limit_meanwhile(tmp_path: Path) -> None:
+    query, tables = sparse(2, 10 * ROWS, 100 * ROWS, 1)
+    text = pa.array([bytes(1000)] * ROWS, pa.binary(1000))
+    wide = {name: table.append_column("text", text) for name, table in tables.items()}
+    known = {name: table.schema for name, table in wide.items()}
+    session = query.open(known, lateness=4, memory=2_000_000, spill=tmp_path)
+    most, found = 0, 0
+    for start in range(0, ROWS, 50):
+        for name, table in wide.items():
+            found += session.push(name, table.slice(start, 50)).num_rows
+            most = max(most, session.state_bytes)
+    assert session.metrics["memory"]["spills"] >= 3
+    assert most <= 1.2 * 2_000_000
+    assert found + session.close().num_rows == query.run(wide).num_rows
+
+
 def test_rows_that_have_results_stay(tmp_path: Path) -> None:
     query, tables = sparse(2, 10 * ROWS, 200, 1)
     known = {name: table.schema for name, table in tables.items()}
