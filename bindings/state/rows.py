@@ -19,7 +19,7 @@ from windjoin.kernels.spec import (
 from windjoin.kernels.stored import VALUES
 from windjoin.kernels.window import LONG_AGO
 
-AT_A_TIME = 1 << 16  # rows that are made ready to be written together
+AT_A_TIME = 1 << 17  # rows that are made ready to be written together
 PAYLOAD = "column."
 KEYS: dict[str, Any] = {"int64": pa.int64(), "bytes": pa.large_binary()}
 NUMBERS: dict[str, Any] = {"int64": pa.int64(), "float64": pa.float64()}
@@ -87,17 +87,21 @@ def payload_of(batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -
 
 
 def integers_of(column: Any) -> I64:
-    """The int64 of a column that holds such, whatever they mean; anything where it has nulls.
+    """The int64 of an array that holds such, whatever they mean; anything where it has nulls.
 
     >>> integers_of(pa.array([5, 7, None])[1:]).tolist()
     [7, 0]
     """
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(whole, pa.ChunkedArray):  # of no chunks
-        return np.empty(0, np.int64)
-    memory: Any = whole.buffers()[1] or b""
-    data = np.frombuffer(memory, np.int64)
-    return data[whole.offset : whole.offset + len(whole)]
+    memory: Any = column.buffers()[1] or b""
+    return np.frombuffer(memory, np.int64)[column.offset : column.offset + len(column)]
+
+
+def whole_array(column: Any) -> Any:
+    """A column in one piece."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    whole: Any = column.combine_chunks()
+    return whole
 
 
 def _keys(values: Any) -> Any:

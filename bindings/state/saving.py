@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from windjoin.errors import QueryError
 from windjoin.kernels.intake import Intake
+from windjoin.kernels.threads import in_threads
 from windjoin.own_times import END
 from windjoin.payload import Payload
 from windjoin.query import Query
@@ -18,7 +19,7 @@ from windjoin.state.described import described
 from windjoin.state.keeper import Keeper
 from windjoin.state.kept import keeper_about, keeper_tables, sweep_generations
 from windjoin.state.plain import to_plain
-from windjoin.state.rows import AT_A_TIME, PAYLOAD, integers_of, row_arrays, row_fields
+from windjoin.state.rows import AT_A_TIME, PAYLOAD, integers_of, row_arrays, row_fields, whole_array
 from windjoin.state.snapshot import (
     NEW,
     SnapshotFolder,
@@ -156,19 +157,50 @@ def write_rows(
                 *(payload.schema.field(n).with_name(PAYLOAD + n) for n in payload.columns),
             ]
         )
-        exporter = live.exporter(number)
         columns = key_columns[number] if key_columns else {}
-        places = {
+        known = {
             k: payload.columns.index(name) for k, name in columns.items() if name in payload.columns
         }
+        made = _parts(live, number, payload, schema, (begin, end), keeper, known)
         with writer.section(str(number), schema) as section:
-            for at in range(begin, end, AT_A_TIME):
-                rows = np.arange(at, min(at + AT_A_TIME, end))
-                held = rows if keeper is None else keeper.residence.numbers(number, rows)
-                taken = payload.take(payload.columns, rows)
-                known = {k: integers_of(taken[place]) for k, place in places.items()}
-                arrays = row_arrays(exporter.rows(held, known)) + taken
-                section.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            _write_all(section.write_table, made)
+
+
+def _parts(
+    live: Intake,
+    number: int,
+    payload: Payload,
+    schema: pa.Schema,
+    ends: tuple[int, int],
+    keeper: Keeper | None,
+    known: Mapping[int, int],
+) -> Iterator[pa.Table]:
+    """Rows [first, stop) of a stream; ``known``: places of columns that are keys, by their number.
+
+    So many at a time, made when they are asked for.
+    """
+    exporter, (begin, end) = live.exporter(number), ends
+    for at in range(begin, end, AT_A_TIME):
+        rows = np.arange(at, min(at + AT_A_TIME, end))
+        held = rows if keeper is None else keeper.residence.numbers(number, rows)
+        taken = payload.take(payload.columns, rows)
+        keys = {k: integers_of(whole_array(taken[place])) for k, place in known.items()}
+        arrays = row_arrays(exporter.rows(held, keys)) + taken
+        yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _write_all(write: Callable[[pa.Table], None], made: Iterator[pa.Table]) -> None:
+    """Write some rows while another thread makes the next ready."""
+    rows = next(made, None)
+    while rows is not None:
+        if len(rows) < AT_A_TIME:  # the last
+            write(rows)
+            return
+        _, rows = in_threads(2, _call, [(write, rows), (next, made, None)])
+
+
+def _call(call: Callable[..., Any], *arguments: Any) -> Any:
+    return call(*arguments)
 
 
 # -- all else --------------------------------------------------------------------------------------
