@@ -349,13 +349,15 @@ TARGET_AVX512 static inline __mmask8 cache_lines_exactly_avx512(const CacheLines
  * decides.  A key with a list is left to the loop above. */
 TARGET_AVX512 ALWAYS_INLINE int cache_lines_probe_one_line(const CacheLines *all,
                                                            const Probe *probe, Cursor *cursor,
-                                                           Pairs *out, const int exact) {
+                                                           Pairs *out, const int exact,
+                                                           const int timed) {
     int64_t n = out->n, i = cursor->probe, m = probe->n, n_lines = all->n_lines, base = all->base;
     const int shift = exact ? all->shift : 0;
     const int32_t *codes = probe->code;
     const int64_t *los = probe->lo, *his = probe->hi, *prober = probe->bound;
     const CacheLine *lines = all->lines;
     PAIRS_AT_HAND(void) found_time;
+    __m512i bases = _mm512_set1_epi64(base);
     __m512i newest = _mm512_set1_epi64(all->newest);
     __m256i newest_bits = _mm256_set1_epi32((int)(uint32_t)all->newest);
     for (; i < m && n < capacity; i++) {
@@ -392,6 +394,12 @@ TARGET_AVX512 ALWAYS_INLINE int cache_lines_probe_one_line(const CacheLines *all
         _mm512_storeu_si512(found_row + n, _mm512_sub_epi64(newest, back));
         if (found_bound) _mm512_storeu_si512(found_bound + n, _mm512_set1_epi64(prober[i]));
         else _mm256_storeu_si256((__m256i *)(found_probe + n), _mm256_set1_epi32((int)i));
+        if (timed) {
+            __m512i time = _mm512_cvtepi32_epi64(_mm256_maskz_compress_epi32(in, t));
+            time = exact ? _mm512_maskz_compress_epi64(in, _mm512_load_si512(all->exact[codes[i]]))
+                         : _mm512_add_epi64(bases, time);
+            _mm512_storeu_si512(found_time + n, time);
+        }
         n += __builtin_popcount(in);
     }
     out->n = n;
@@ -402,9 +410,12 @@ TARGET_AVX512 ALWAYS_INLINE int cache_lines_probe_one_line(const CacheLines *all
 
 TARGET_AVX512 static int cache_lines_probe_avx512(const CacheLines *all, const Probe *probe,
                                                   Cursor *cursor, Pairs *out) {
-    if (out->time || cursor->position) return cache_lines_probe_any_avx512(all, probe, cursor, out);
-    if (all->exact) return cache_lines_probe_one_line(all, probe, cursor, out, 1);
-    return cache_lines_probe_one_line(all, probe, cursor, out, 0);
+    if (cursor->position) return cache_lines_probe_any_avx512(all, probe, cursor, out);
+    if (out->time)
+        return all->exact ? cache_lines_probe_one_line(all, probe, cursor, out, 1, 1)
+                          : cache_lines_probe_one_line(all, probe, cursor, out, 0, 1);
+    return all->exact ? cache_lines_probe_one_line(all, probe, cursor, out, 1, 0)
+                      : cache_lines_probe_one_line(all, probe, cursor, out, 0, 0);
 }
 
 /* Put rows as long as each needs nothing but its line: it counts, none of those there is newer, the

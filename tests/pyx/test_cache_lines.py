@@ -80,6 +80,61 @@ def test_times_of_any_width_are_compared_exactly(case: Any, band: bool) -> None:
 
 
 @st.composite
+def of_three(draw: st.DrawFn) -> tuple[Pushes, tuple[int, ...], int]:
+    """Rows of three streams in turn, so close that steps of 32 bits say too little or enough."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    window = draw(st.sampled_from([3, 2**20, 2**33, 2**45]))
+    late = draw(st.booleans())
+    come = []
+    for number in range(draw(st.integers(1, 5))):
+        for name in "abc":
+            n = draw(st.sampled_from([1, 5, 25]))
+            times = number * max(window, 8) + random.integers(-3, 4, n)
+            times = times if late else np.sort(times)
+            come.append((name, {"t": times, "k": random.integers(0, 1 + n // 4, n)}))
+    windows = tuple(window + draw(st.integers(-2, 2)) for _ in "abc")
+    return come, windows, 10 if late else 0
+
+
+def triples(come: Pushes, windows: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All rows in time for each other, of which none is late."""
+    rows = {
+        name: [
+            row
+            for other, arrived in come
+            if other == name
+            for row in zip(arrived["t"].tolist(), arrived["k"].tolist(), strict=True)
+        ]
+        for name in "abc"
+    }
+
+    def meet(one: int, t: int, k: int, other: int, u: int, own: int) -> bool:
+        return k == own and -windows[one] <= t - u <= windows[other]
+
+    return [
+        (a, b, c)
+        for a, x in enumerate(rows["a"])
+        for b, y in enumerate(rows["b"])
+        if meet(0, *x, 1, *y)
+        for c, z in enumerate(rows["c"])
+        if meet(0, *x, 2, *z) and meet(1, *y, 2, *z)
+    ]
+
+
+@given(of_three())
+def test_times_that_a_hop_goes_on_with_are_exact(case: Any) -> None:
+    come, windows, lateness = case
+    a, b, c = (wj.stream(s, time="t", window=w) for s, w in zip("abc", windows, strict=True))
+    query = wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]])
+    found: list[tuple[int, ...]] = []
+    with query.open(dict.fromkeys("abc", SCHEMA), rows_only=True, lateness=lateness) as session:
+        for name, rows in come:
+            out = session.push(name, rows)
+            found += zip(*(out[name].tolist() for name in "abc"), strict=True)
+    assert sorted(found) == triples(come, windows)
+
+
+@st.composite
 def near_the_ends(draw: st.DrawFn) -> tuple[Pushes, tuple[int, int], int]:
     """Rows a few ticks from both ends of long windows, where 32 bits of a time say too little."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
