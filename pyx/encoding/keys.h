@@ -15,6 +15,7 @@ static inline uint64_t mix64(uint64_t x) {
 typedef struct {
     int64_t key; /* the value, or the hash of the bytes */
     int32_t code;
+    uint32_t whole; /* of bytes: 1 + their number if the hash tells all of them, else 0 */
 } Entry;
 
 /* The entry of an integer key, or the vacant one where it belongs (code < 0). */

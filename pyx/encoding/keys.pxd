@@ -1,10 +1,11 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "keys.h" nogil:
     ctypedef struct Entry:
         int64_t key
         int32_t code
+        uint32_t whole
     uint64_t mix64(uint64_t x)
     Entry *find_integer(Entry *table, uint64_t wrap, int64_t key)
     void fetch_integers(

@@ -98,66 +98,47 @@ cdef class BytesSpace(KeySpace):
         Entries and the words of strings that have codes are two reads from anywhere: each is asked
         for in advance, for some strings together.
         """
-        cdef Words words[STRINGS_TOGETHER]
-        cdef int64_t key[STRINGS_TOGETHER]
+        cdef KnownStrings known = self._known()
+        cdef SoughtStrings sought
         cdef int64_t at = 0, some, i
         while at < n:
             some = min(n - at, <int64_t>STRINGS_TOGETHER)
-            hash_strings(all, usable, at, some, self.table, self.wrap, words, key)
-            self._fetch_strings(some, key)
-            for i in range(some):
-                if usable != NULL and not usable[at + i]:
-                    out[at + i] = -1
-                    continue
-                out[at + i] = self._add_bytes(
-                    key[i], words + i, all.data + string_begin(all, at + i)
+            hash_strings(all, usable, at, some, &known, &sought)
+            fetch_strings(&known, &sought, some)
+            i = find_strings(&known, &sought, all, usable, at, 0, some, out + at)
+            while i < some:
+                out[at + i] = self._add_new(
+                    sought.hash[i], sought.words + i, all.data + string_begin(all, at + i)
                 )
+                if known.wrap != self.wrap:
+                    place_strings(&sought, i + 1, some, self.wrap)
+                known = self._known()
+                i = find_strings(&known, &sought, all, usable, at, i + 1, some, out + at)
             at += some
         return 0
 
-    cdef int _fetch_strings(self, int64_t n, const int64_t *key) noexcept nogil:
-        """Ask for what tells whether strings of these hashes are known."""
-        cdef int32_t code
-        cdef int64_t i
-        for i in range(n):
-            code = self.table[mix64(<uint64_t>key[i]) & self.wrap].code
-            if code >= 0:
-                prefetch(self.kept + code)
-        return 0
+    cdef KnownStrings _known(self) noexcept nogil:
+        return KnownStrings(self.table, self.wrap, self.kept, self.text)
 
-    cdef int32_t _add_bytes(
-        self, int64_t key, const Words *words, const uint8_t *data
+    cdef int32_t _add_new(
+        self, int64_t hash, const Words *words, const uint8_t *data
     ) except -1 nogil:
-        """The code of a string, by its hash."""
-        cdef Entry *entry = self._find_bytes(key, words, data)
+        """A code for a string that has none."""
+        cdef KnownStrings known
+        cdef Entry *entry
         cdef int32_t code
-        if entry.code >= 0:
-            return entry.code
         if 2 * (self.used + 1) > <int64_t>self.wrap:
             self._grow_table(4 * (self.used + 1))
-            entry = self._find_bytes(key, words, data)
         code = self._new_code()
         self._keep_text(code, words, data)
-        entry.key = key
-        entry.code = code
+        known = self._known()
+        entry = <Entry *>find_string(
+            &known, mix64(<uint64_t>hash) & self.wrap, hash, words, data
+        )
+        entry.key = hash
+        entry.code, entry.whole = code, whole_of(words)
         self.used += 1
         return code
-
-    cdef Entry *_find_bytes(
-        self, int64_t key, const Words *words, const uint8_t *data
-    ) noexcept nogil:
-        cdef uint64_t at = mix64(<uint64_t>key) & self.wrap
-        cdef int32_t code = self.table[at].code
-        cdef const KeptString *known
-        while code >= 0:
-            known = self.kept + code
-            if self.table[at].key == key and words_equal(
-                &known.words, self.text + known.start, words, data
-            ):
-                break
-            at = (at + 1) & self.wrap
-            code = self.table[at].code
-        return self.table + at
 
     cdef int _keep_text(
         self, int32_t code, const Words *words, const uint8_t *data

@@ -3,6 +3,7 @@
  *
  *   "abc"                 first: "abc"           last: 0
  *   "abcdef"              first: "abcd", "cdef"  last: 0
+ *   "abcdefgh"            first: "abcdefgh"      last: 0
  *   "abcdefghijk"         first: "abcdefgh"      last: "defghijk"
  *   longer than 16 bytes  first: a sum to try    last: the last eight bytes
  */
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #define WORDS_WHOLE 16 /* bytes that two words hold */
+#define WORDS_HASHED 8 /* bytes that one does: of so many, or fewer, equal hashes are enough */
 
 typedef struct {
     uint64_t first, last;
@@ -32,7 +34,9 @@ static inline uint64_t words_four(const uint8_t *bytes) {
 
 static inline Words words_of(const uint8_t *bytes, int64_t n) {
     Words words = {0, 0, n};
-    if (n >= 8) {
+    if (n == WORDS_HASHED) {
+        words.first = words_eight(bytes);
+    } else if (n > WORDS_HASHED) {
         words.first = words_eight(bytes);
         words.last = words_eight(bytes + n - 8);
         for (int64_t k = 8; n > WORDS_WHOLE && k + 8 < n; k += 8) {
@@ -53,6 +57,7 @@ static inline uint64_t words_mixed(uint64_t x) {
     return x ^ (x >> 29);
 }
 
+/* One to one for strings of one length, of up to WORDS_HASHED bytes: every step can be undone. */
 static inline uint64_t words_hash(const Words *words) {
     uint64_t last = words->last + (uint64_t)words->length * 0x9E3779B97F4A7C15ull;
     return words_mixed(words->first * 0xD6E8FEB86659FD93ull ^ words_mixed(last));
