@@ -13,6 +13,7 @@
 #define MOST_BUFFERS 3     /* of an array */
 #define MOST_SPARE_BLOCK (1 << 20) /* bytes of a block that waits to serve again */
 #define SMALL_VALUE OVERRUN /* bytes; such values are copied whole, whatever their length */
+#define MOST_BOUNDED (1 << 20) /* rows; short values of more are measured first */
 
 /* A column of the result: column `number` of rows `row` of a window; or, from NULL, values that are
  * there already: whole numbers (`number` 1) or the bits of doubles. */
@@ -22,8 +23,8 @@ typedef struct {
     const int64_t *row;
     const uint8_t *there; /* of each row, whether there is one; NULL: there are all of them */
     int64_t missing; /* rows that are not there: nulls */
-    int64_t bytes; /* found out on the way: of a VARIABLE column's items; of values, how many are
-                      missing */
+    int64_t bytes; /* found out on the way: of a VARIABLE column's items, at first at most; of
+                      values, how many are missing */
     char *to; /* where the values of a FIXED column go, if any are there */
 } Wish;
 
@@ -75,11 +76,12 @@ static inline int64_t items_of(const Wish *wish, int64_t n) {
     return layout->kind == VARIABLE ? wish->bytes / layout->width : n * layout->items;
 }
 
-/* Bytes of all items of n rows of a VARIABLE column. */
+/* Bytes of all items of n rows of a VARIABLE column; if none is long, a bound is enough. */
 static inline int64_t variable_bytes(const Wish *wish, int64_t n) {
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
-    int64_t items = 0;
+    int64_t items = 0, most = from->longest[wish->number] * layout->width;
+    if (most <= SMALL_VALUE && n <= MOST_BOUNDED) return n * most;
     for (int64_t i = 0; i < n; i++) {
         if (lacks(wish, i)) continue;
         const int64_t *offset = offsets_of(page_of(from, wish->row[i]), layout);
@@ -269,8 +271,8 @@ static inline int64_t gather_valid(const Wish *wish, int64_t n, uint8_t *out) {
 }
 
 /* Offsets and items of a VARIABLE column, some rows at a time: where these lie is found out first,
- * and asked for. */
-static inline void gather_variable(const Wish *wish, int64_t n, char *offsets, char *out) {
+ * and asked for.  Bytes of the items. */
+static inline int64_t gather_variable(const Wish *wish, int64_t n, char *offsets, char *out) {
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
     const char *values[SPOTS];
@@ -297,6 +299,7 @@ static inline void gather_variable(const Wish *wish, int64_t n, char *offsets, c
     }
     if (layout->offset_bytes == 4) ((int32_t *)offsets)[n] = (int32_t)at;
     else ((int64_t *)offsets)[n] = at;
+    return at * layout->width;
 }
 
 /* Bits of items; how many items are null. */
@@ -374,7 +377,7 @@ static inline void gather_column(Wish *wish, int64_t n, ArrowArray *array, Room 
     if (variable) array->buffers[1] = offsets;
     int64_t bytes = variable ? wish->bytes : layout->kind == BITS ? n / 8 + 1 : n * layout->width;
     char *values = room_take(room, bytes + (layout->kind == BITS ? 0 : OVERRUN));
-    if (variable) gather_variable(wish, n, offsets, values);
+    if (variable) wish->bytes = gather_variable(wish, n, offsets, values);
     else if (wish->missing == n) memset(values, 0, (size_t)bytes);
     else if (layout->kind == BITS)
         gather_bits(from, layout->values, wish->row, n, (uint8_t *)values);

@@ -75,6 +75,7 @@ typedef struct {
     int64_t head, tail;
     int64_t *nulls;      /* by column, in all pages */
     int64_t *item_nulls; /* by column, pages with null items */
+    int64_t *longest;    /* by VARIABLE column, the most items that a value has had */
     Page *spare;
     int64_t nbytes;
     int file;          /* for pages that do not fit into memory; -1: there is none */
@@ -266,6 +267,7 @@ static inline void payload_free(Payload *all) {
     free(all->layout);
     free(all->nulls);
     free(all->item_nulls);
+    free(all->longest);
     if (all->file >= 0) close(all->file);
     memset(all, 0, sizeof(Payload));
     all->mask = -1;

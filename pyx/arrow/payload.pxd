@@ -21,6 +21,7 @@ cdef extern from "payload.h" nogil:
         int64_t tail
         int64_t *nulls
         int64_t *item_nulls
+        int64_t *longest
         int64_t nbytes
         int file
         int64_t cold

@@ -75,8 +75,12 @@ cdef class Pages:
         self.all.layout = <Layout *>calloc(n + 1, sizeof(Layout))
         self.all.nulls = <int64_t *>calloc(n + 1, sizeof(int64_t))
         self.all.item_nulls = <int64_t *>calloc(n + 1, sizeof(int64_t))
+        self.all.longest = <int64_t *>calloc(n + 1, sizeof(int64_t))
         self.number = <int *>malloc((n + 1) * sizeof(int))
-        if not (self.all.layout and self.all.nulls and self.all.item_nulls and self.number):
+        if not (
+            self.all.layout and self.all.nulls and self.all.item_nulls and self.all.longest
+            and self.number
+        ):
             out_of_memory(b"columns", n)
         for k, (kind, width, items, child, offset_bytes) in enumerate(layouts):
             self.all.layout[k] = Layout(KINDS[kind], width, items, child, offset_bytes, 0, 0)

@@ -74,8 +74,9 @@ static inline int part_reserve(Payload *all, int k, Page *page, int64_t place,
     return part_need_item_bits(all, k, part, held + more);
 }
 
-static inline void put_variable(const Layout *layout, Page *page, PagePart *part, int64_t place,
-                                const ArrowArray *from, int64_t first, int64_t n) {
+/* The most items that a value has, as far as they are more than `most`. */
+static inline int64_t put_variable(const Layout *layout, Page *page, PagePart *part, int64_t place,
+                                   const ArrowArray *from, int64_t first, int64_t n, int64_t most) {
     int64_t *offsets = offsets_of(page, layout), begin = arrow_offset(from, layout, first);
     int64_t held = offsets[place], more = arrow_offset(from, layout, first + n) - begin;
     const ArrowArray *items = layout->child ? from->children[0] : NULL;
@@ -83,10 +84,13 @@ static inline void put_variable(const Layout *layout, Page *page, PagePart *part
     int64_t at = begin + (items ? items->offset : 0);
     for (int64_t i = 1; i <= n; i++)
         offsets[place + i] = held + arrow_offset(from, layout, first + i) - begin;
+    for (int64_t i = place; i < place + n; i++)
+        most = offsets[i + 1] - offsets[i] > most ? offsets[i + 1] - offsets[i] : most;
     if (more)
         memcpy(part->bytes + held * layout->width, values + at * layout->width,
                (size_t)(more * layout->width));
     if (items && part->item_valid) put_nulls(part->item_valid, held, items->buffers[0], at, more);
+    return most;
 }
 
 static inline void put_fixed(const Layout *layout, Page *page, PagePart *part, int64_t place,
@@ -121,7 +125,7 @@ static inline void put_column(Payload *all, int k, Page *page, int64_t place,
     PagePart *part = &page->part[k];
     if (layout->kind == FIXED) put_fixed(layout, page, part, place, from, first, n);
     else if (layout->kind == BITS) put_bits(layout, page, place, from, first, n);
-    else put_variable(layout, page, part, place, from, first, n);
+    else all->longest[k] = put_variable(layout, page, part, place, from, first, n, all->longest[k]);
     if (!from->null_count) return;
     int64_t nulls =
         put_nulls((uint8_t *)page->memory + layout->valid, place, from->buffers[0], first, n);
