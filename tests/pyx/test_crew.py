@@ -130,9 +130,8 @@ def test_a_countdown_is_waited_for_until_nothing_is_left(
     threading.Timer(0.02, left.finish).start()
     left.wait()
     left.add(1)
-    ringing(0.01)
     with pytest.raises(KeyboardInterrupt):
-        left.wait()
+        ring_while(left.wait, ringing, 0.01)
 
 
 def test_what_is_done_surely_is_done_to_its_end() -> None:
