@@ -245,12 +245,12 @@ class SlotWork:
 
     def _by_session(self) -> Iterator[pa.RecordBatch]:
         warm = Warm(self.job, self.manifest, self.slot, self.window)
-        self.how, before = warm.how, warm.comparisons
+        self.how = warm.how
         for found in warm.results(self.new):
             self.tally.results += found.num_rows
             for first in range(0, found.num_rows, MOST_ROWS):
                 yield from found.slice(first, MOST_ROWS).combine_chunks().to_batches()
-        self.tally.comparisons = warm.comparisons - before
+        self.tally.comparisons = warm.comparisons
         self.shedding = warm.shedding
 
     def report(self) -> dict[str, Any]:

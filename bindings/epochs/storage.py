@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
@@ -53,16 +54,15 @@ class Folder:
         folder = os.path.dirname(path)
         temporary = os.path.join(folder, f".{uuid4().hex}")
         try:
-            os.makedirs(folder, exist_ok=True)
             try:
-                with open(temporary, "wb") as file:
+                with _new_file(temporary) as file:
                     file.writelines(parts)
                 os.link(temporary, path)
                 return True
             except FileExistsError:
                 return False
             finally:
-                if os.path.exists(temporary):
+                with suppress(FileNotFoundError):
                     os.unlink(temporary)
         except OSError as error:
             raise full(path, error) from error
@@ -118,6 +118,15 @@ class Folder:
     def remove(self, *folder: str | int) -> None:
         """Delete a folder with all in it."""
         shutil.rmtree(self.path(*folder), ignore_errors=True)
+
+
+def _new_file(path: str) -> BinaryIO:
+    """A file to write to, in a folder that is made if it is not there."""
+    try:
+        return open(path, "wb")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return open(path, "wb")
 
 
 def missing(path: str) -> LogError:

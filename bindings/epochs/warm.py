@@ -91,12 +91,8 @@ class Warm:
             self.how = "caught up" if missed else "warm"
             self._catch_up(kept, missed)
         self.kept = kept
+        self.comparisons = 0  # for the rows of the epoch
         self._promise(kept.session)
-
-    @property
-    def comparisons(self) -> int:
-        """Of the session so far."""
-        return int(self.kept.session.metrics["comparisons"])
 
     @property
     def shedding(self) -> dict[str, Any] | None:
@@ -105,8 +101,9 @@ class Warm:
 
     def results(self, new: Sequence[pa.Table]) -> Iterator[pa.Table]:
         """What the rows of the epoch complete; then the session is kept."""
-        yield from self._push(self.kept.session, new)
-        kept = self.kept
+        kept, before = self.kept, self._compared()
+        yield from self._push(kept.session, new)
+        self.comparisons = self._compared() - before
         kept.epoch, kept.run = self.manifest.epoch, self.manifest.run
         kept.routes, kept.bytes = self.manifest.own, kept.session.state_bytes
         kept.used = time.monotonic()
@@ -116,6 +113,12 @@ class Warm:
             _, oldest = _kept.popitem(last=False)
             total -= oldest.bytes
             oldest.session.abandon()
+
+    def _compared(self) -> int:
+        """Comparisons of the session so far."""
+        live = self.kept.session._live
+        assert live is not None
+        return sum(live.done_by(stream)[1] for stream in range(self.job.streams))
 
     def _missed(self, kept: Kept) -> list[Entry] | None:
         """Epochs since that of the session; None if it had better be made anew."""

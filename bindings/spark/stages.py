@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from windjoin.epochs.deciding import decide
 from windjoin.epochs.job import Job
+from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.packing import pack_epoch
 from windjoin.epochs.probing import probe_epoch
 from windjoin.epochs.running import of_query
@@ -17,6 +18,7 @@ from windjoin.epochs.sinking import write_parquet
 from windjoin.errors import QueryError
 from windjoin.spark.observing import with_metrics
 
+DECIDED = 8  # manifests that a worker remembers
 BATCH, QUERY, RUN = "streaming.sql.batchId", "sql.streaming.queryId", "spark.jobGroup.id"
 
 
@@ -42,6 +44,21 @@ def here() -> Here:
     return Here(int(epoch), query, run)
 
 
+_decided: dict[tuple[str, int, str], Manifest] = {}
+
+
+def decided(job: Job, epoch: int, run: str) -> Manifest:
+    """What was decided on an epoch; of the tasks that a worker does for it the first one reads."""
+    key = job.root, epoch, run
+    known = _decided.get(key)
+    if known is None or known.job != job.plan.identity:
+        known = decide(job, epoch, run)
+        if len(_decided) >= DECIDED:
+            _decided.clear()
+        _decided[key] = known
+    return known
+
+
 @dataclass(frozen=True, slots=True)
 class PackEpoch:
     """Rows of a frame to segments."""
@@ -63,7 +80,7 @@ class PackEpoch:
     ) -> Iterator[pa.RecordBatch]:
         at = here()
         job = of_query(self.job, at.query)
-        manifest = decide(job, at.epoch, self.run or at.run)
+        manifest = decided(job, at.epoch, self.run or at.run)
         number = partition * self.frames + self.place
         yield from pack_epoch(batches, job, manifest, self.streams, number, self.names)
 
@@ -82,7 +99,7 @@ class ProbeEpoch:
         at = here()
         job = of_query(self.job, at.query)
         told: dict[str, Any] = {}
-        manifest = decide(job, at.epoch, at.run)
+        manifest = decided(job, at.epoch, at.run)
         found = probe_epoch(batches, job, manifest, partition, self.stage, told)
         if self.stage < job.stages - 1:
             yield from found
@@ -103,7 +120,7 @@ class ProbeOne:
     def __call__(
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
     ) -> Iterator[pa.RecordBatch]:
-        manifest = decide(self.job, self.epoch, self.run)
+        manifest = decided(self.job, self.epoch, self.run)
         yield from probe_epoch(batches, self.job, manifest, partition, self.stage)
 
 
@@ -120,7 +137,7 @@ class WriteOne:
     def __call__(
         self, batches: Iterable[pa.RecordBatch], partition: int, meter: Any
     ) -> Iterator[pa.RecordBatch]:
-        manifest = decide(self.job, self.epoch, self.run)
+        manifest = decided(self.job, self.epoch, self.run)
         last = manifest.stages - 1
         results = probe_epoch(batches, self.job, manifest, partition, last)
         written = write_parquet(results, self.job, manifest, partition, self.path)

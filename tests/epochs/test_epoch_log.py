@@ -160,6 +160,8 @@ def test_sessions_take_no_more_than_they_may(tmp_path: Path) -> None:
     made = cluster(keyed(200), tmp_path, slots=3, warm_bytes=1)
     for epoch in range(4):
         made.epoch(epoch, {name: rows((epoch, 1), (epoch, 2)) for name in "ab"})
+        done = deciding.loads_of(made.job.log, decide(made.job, epoch, made.run))
+        assert sum(load["comparisons"] for load in done) > 0  # of sessions that have ended, too
     assert set(made.hows) == {"rebuilt", "scan", "nothing to do"}  # the first have room
     assert not any(made.workers)
 

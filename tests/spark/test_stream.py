@@ -116,5 +116,7 @@ def test_stream_takes_batch_frames_among_streaming_ones(spark: Any, tmp_path: Pa
     assert found.columns == joined.columns
     told = [one["observedMetrics"]["windjoin a b c"] for one in done.recentProgress]
     assert [sorted(slot["slot"] for slot in epoch["slots"]) for epoch in told] == [[0, 1]] * 3
-    assert sum(epoch["results"] for epoch in told) == found.count()
+    slots = [slot for epoch in told for slot in epoch["slots"]]
+    assert sum(slot["results"] for slot in slots) == found.count()
+    assert all(slot["cpu"] > 0 and slot["worker"] > 0 and slot["bytes"] > 0 for slot in slots)
     assert {slot["how"] for slot in told[-1]["slots"]} == {"in parts"}
