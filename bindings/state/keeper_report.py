@@ -27,7 +27,7 @@ def explained(keeper: Keeper) -> dict[str, Any]:
     elif keyed:
         full = (
             f"when it is full {asked.share:.0%} of the rows go to disk, of {asked.groups}"
-            f" partition groups {order}"
+            f" partition groups {order}; all, where next to none of them had results"
         )
     else:
         full = f"when it is full {asked.share:.0%} of the rows go to disk, the oldest first"

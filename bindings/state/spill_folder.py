@@ -102,8 +102,9 @@ def _remove_if_left(folder: Path) -> None:
 
 
 def _let_go(folder: Path, lock: int, own: bool) -> None:
-    with suppress(OSError):
-        sweep(folder)
+    if not own:
+        with suppress(OSError):
+            sweep(folder)
     with suppress(OSError):
         os.close(lock)
     if own:
