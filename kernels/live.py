@@ -17,7 +17,6 @@ from windjoin.kernels.spec import I64, ArrayColumn, JoinSpec, Rows
 from windjoin.kernels.statistics import Statistics, unseen
 from windjoin.pyx.base.output import Runner
 from windjoin.pyx.encoding.keys import KeySpace
-from windjoin.pyx.indexes.cache_lines import CacheLineIndex
 from windjoin.pyx.live.store import expire
 from windjoin.pyx.live.stream_joiner import StreamJoiner
 from windjoin.pyx.probing.pipeline import Pipeline
@@ -235,7 +234,7 @@ class LiveJoin(Intake):
         gone = found.forget(self._codes_alive()[0])
         for window in self.windows:
             for index in window.indexes.values():
-                index.forget(gone)  # type: ignore[attr-defined]
+                index.forget(gone)
         self._compact_at = max(COMPACT_AT, 2 * self._keys_held())
         return True
 
@@ -252,12 +251,12 @@ class LiveJoin(Intake):
 
     def _by_key_alone(self) -> KeySpace | None:
         """The space of the one key of integers that all streams have and all indexes go by."""
-        if list(self._spaces) != [0] or type(self._spaces[0]) is not KeySpace:
+        if list(self._spaces) != [0] or not self._spaces[0].forgets:
             return None
         for window in self.windows:
             if len(window.spec.keys) != 1 or window.spec.varlen:
                 return None
-            if any(type(index) is not CacheLineIndex for index in window.indexes.values()):
+            if not all(index.forgets for index in window.indexes.values()):
                 return None
         return self._spaces[0]
 

@@ -240,7 +240,7 @@ class Window(Side):
         """Let all rows go; indexes, which are all by one key, keep their room."""
         self.extent.head = self.extent.tail
         for index in self.indexes.values():
-            index.clear()  # type: ignore[attr-defined]
+            index.clear()
 
     def renumber(self, spaces: Mapping[int, Codes]) -> None:
         """Give rows other codes, by space; indexes by the old ones are gone."""

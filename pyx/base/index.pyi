@@ -14,6 +14,8 @@ class Index:
     def unsuited(self) -> bool: ...
     @property
     def n_keys(self) -> int: ...
+    @property
+    def forgets(self) -> bool: ...
     def insert_arrays(
         self,
         values: Any,  # (const int32_t[::1] or None, list of const int64_t[::1])
@@ -21,6 +23,8 @@ class Index:
         rows: NDArray[np.int64],  # const int64_t[::1]
     ) -> None: ...
     def expire_before(self, horizon: int) -> None: ...  # int64_t
+    def forget(self, gone: Any) -> None: ...  # const uint8_t[::1], by code
+    def clear(self) -> None: ...
     def compact(self) -> Any: ...  # None, or of key codes: one byte per code, still there
 
 @disjoint_base

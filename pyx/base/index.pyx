@@ -70,6 +70,19 @@ cdef class Index:
         """
         raise NotImplementedError(f"{type(self).__name__} does not compact")
 
+    @property
+    def forgets(self):
+        """Whether it can let rows of some codes go, or all rows, and keep its room."""
+        return False
+
+    def forget(self, gone):
+        """Drop all rows of some codes, which others will have: one byte per code."""
+        raise NotImplementedError(f"{type(self).__name__} forgets no codes")
+
+    def clear(self):
+        """Drop all rows; there is room for as many again."""
+        raise NotImplementedError(f"{type(self).__name__} forgets no codes")
+
     cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
         const int64_t *row,

@@ -57,6 +57,11 @@ cdef class KeySpace:
         return self.near != NULL
 
     @property
+    def forgets(self):
+        """Whether `forget` and `clear` can let keys go: of others more is kept than codes."""
+        return True
+
+    @property
     def nbytes(self):
         return (self.wrap + 1) * <int64_t>sizeof(Entry) + 4 * (self.codes_room + self.span)
 

@@ -31,6 +31,10 @@ cdef class BytesSpace(KeySpace):
         free(self.text)
 
     @property
+    def forgets(self):
+        return False
+
+    @property
     def nbytes(self):
         cdef int64_t of_codes = (sizeof(KeptString) + 4) * self.codes_room
         return (self.wrap + 1) * <int64_t>sizeof(Entry) + of_codes + self.text_room

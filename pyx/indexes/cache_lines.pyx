@@ -104,8 +104,11 @@ cdef class CacheLineIndex(Index):
             flags[code] = line.time[CACHE_LINE_ROWS - 1] != CACHE_LINE_VACANT
         return live
 
+    @property
+    def forgets(self):
+        return True
+
     def forget(self, const uint8_t[::1] gone):
-        """Drop all rows of some codes, which others will have: one byte per code."""
         cdef int64_t code
         cdef int k
         with nogil:
@@ -116,7 +119,6 @@ cdef class CacheLineIndex(Index):
                     self._give_list(code)
 
     def clear(self):
-        """Drop all rows; there is room for as many again."""
         cdef int64_t code
         cdef int k
         with nogil:
