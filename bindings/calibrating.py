@@ -23,7 +23,7 @@ STRETCHES = 5
 ROUNDS = 3
 
 Progress = Callable[[int, int], None]
-Run = tuple[Work, float]  # what was done, and the nanoseconds that it took
+Timed = tuple[Work, float]  # what was done, and the nanoseconds that it took
 
 
 def calibrated(progress: Progress | None = None, joins: Sequence[Trial] | None = None) -> UnitCosts:
@@ -42,7 +42,7 @@ def calibrated(progress: Progress | None = None, joins: Sequence[Trial] | None =
 # -- what a run does ------------------------------------------------------------------------------
 
 
-def pushed(trial: Trial) -> Run:
+def pushed(trial: Trial) -> Timed:
     """Push the rows of a trial: of some stretches after windows are full the one that went best.
 
     What was done in it, and what it took.
@@ -50,7 +50,7 @@ def pushed(trial: Trial) -> Run:
     names, rows = trial.query.names, trial.batch_rows
     tables = [trial.tables[name] for name in names]
     length = min(table.num_rows for table in tables)
-    runs: list[Run] = []
+    runs: list[Timed] = []
     with trial.query.open(schemas={n: trial.tables[n].schema for n in names}) as session:
         at = _push(session, tables, 0, lambda at, spent: at >= length // 3, rows)[0]
         gc.collect()
@@ -118,7 +118,7 @@ def _live_work(
     return total
 
 
-def as_tables(trial: Trial) -> Run:
+def as_tables(trial: Trial) -> Timed:
     """Join the tables of a trial as they are; what was done, and the least it took."""
     least = float("inf")
     for _ in range(ROUNDS):

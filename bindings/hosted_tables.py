@@ -21,7 +21,7 @@ from windjoin.strategies import Hosts
 
 def join_on_hosts(
     spec: JoinSpec, rows: Sequence[Rows], hosts: Hosts, progress: batch.Progress | None
-) -> tuple[list[I64], batch.Run, Scores, dict[str, Any]]:
+) -> tuple[list[I64], batch.JoinRun, Scores, dict[str, Any]]:
     """Row numbers of every result of whole tables, its scores, and what the hosts did."""
     spec, rows = with_row_windows(spec, rows)
     statistics = with_sampled(
@@ -42,7 +42,7 @@ def join_on_hosts(
     finally:
         surely(join.close)
     usable = tuple(len(part) if part.usable is None else int(part.usable.sum()) for part in rows)
-    run = batch.Run(best_order(spec, statistics), statistics, usable, hosts.count)
+    run = batch.JoinRun(best_order(spec, statistics), statistics, usable, hosts.count)
     run.results = len(found[0])
     return found, run, Scores.of_sides(spec, join.windows), join.report()
 

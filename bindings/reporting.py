@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from windjoin.diffusion.history import Sample
+from windjoin.diffusion.history import LoadSample
 from windjoin.errors import InputError, QueryError
 from windjoin.figures import figure
 
@@ -145,7 +145,9 @@ def _lines(
             )
 
 
-def report_of(metrics: dict[str, Any], samples: Sequence[Sample], names: Sequence[str]) -> Report:
+def report_of(
+    metrics: dict[str, Any], samples: Sequence[LoadSample], names: Sequence[str]
+) -> Report:
     """The report of a session: its counters, and what was sampled of its hosts."""
     totals = {
         "rows": f"{metrics['rows_in']:,}",
@@ -166,7 +168,9 @@ def report_of(metrics: dict[str, Any], samples: Sequence[Sample], names: Sequenc
     return Report(title, totals, [s.seconds for s in samples], list(_panels(samples, names)))
 
 
-def _panels(samples: Sequence[Sample], names: Sequence[str]) -> Iterator[tuple[str, list[Line]]]:
+def _panels(
+    samples: Sequence[LoadSample], names: Sequence[str]
+) -> Iterator[tuple[str, list[Line]]]:
     if not samples:
         return
     hosts = sorted({host for sample in samples for host in sample.loads})
@@ -190,6 +194,6 @@ def _panels(samples: Sequence[Sample], names: Sequence[str]) -> Iterator[tuple[s
     yield "latency, p99 in ms", [("p99", [1000 * s.latency for s in samples])]
 
 
-def _border(sample: Sample, number: int) -> int:
+def _border(sample: LoadSample, number: int) -> int:
     ages = sample.borders[0] if sample.borders else []
     return ages[number] if number < len(ages) else 0

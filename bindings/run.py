@@ -39,7 +39,7 @@ class BatchRun:
     """What one batch run did; ``Query.metrics`` and ``explain()`` show it."""
 
     bound: BoundQuery
-    run: batch.Run
+    run: batch.JoinRun
     rejected: dict[str, I64]  # row numbers without a time, per stream
     rows_in: dict[str, int] = field(default_factory=dict)
     cluster: dict[str, Any] | None = None  # what hosts of this process did, if there were any
@@ -227,7 +227,9 @@ def _run_of_parts(bound: BoundQuery, parts: list[BatchRun], results: int) -> Bat
     return BatchRun(bound, run, rejected, counts, parts[-1].cluster, parts=parts)
 
 
-def _bound(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[BoundQuery, batch.Run | None]:
+def _bound(
+    query: Query, schemas: Mapping[str, pa.Schema]
+) -> tuple[BoundQuery, batch.JoinRun | None]:
     """The query bound to its tables' schemas; with the last run if that was bound to the same."""
     last = query.runs.last()
     if last is None or not last.bound.fits(schemas):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from windjoin.binding import BoundQuery
-from windjoin.diffusion.history import Sample
+from windjoin.diffusion.history import LoadSample
 from windjoin.durations import check_length
 from windjoin.errors import QueryError, SessionError, hint
 from windjoin.flags import check_flag
@@ -119,7 +119,7 @@ class SessionState(SessionBase):
         self._empty = pa.table({})
         self._bound: BoundQuery | None = None
         self._live: Intake | None = None
-        self._samples: list[Sample] = []  # of hosts, once the session has ended
+        self._samples: list[LoadSample] = []  # of hosts, once the session has ended
         self._resizing: Resizing | None = None  # once a window was changed
         self._saved: Written | None = None
         self._position: Any = None

@@ -20,7 +20,7 @@ PER_DECADE, DECADES, LEAST = 40, 9, 1e-6  # latencies from a microsecond to a qu
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LoadSample:
     """One moment: seconds since the start, and what was so."""
 
     seconds: float
@@ -37,7 +37,7 @@ class Sample:
 class History:
     """A bounded number of samples, evenly over the whole run."""
 
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[LoadSample] = field(default_factory=list)
     began: float = field(default_factory=perf_counter)
     _every: float = 0.0
     _stored: dict[int, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class History:
         self._stored = dict(stored)
         master = getattr(router, "master", None)
         self.samples.append(
-            Sample(
+            LoadSample(
                 seconds,
                 {n: router.book.reported(n) for n in router.book.numbers},
                 {host: rows / total for host, rows in fresh.items()},

@@ -90,7 +90,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class JoinWork:
     """Expected work by time of the master's rows."""
 
     histogram: Histogram
@@ -130,7 +130,7 @@ def best_master(histogram: Histogram, windows: Sequence[int]) -> int:
 
 
 def segments_for(
-    work: Work, master: int, hosts: int, segment: int | None
+    work: JoinWork, master: int, hosts: int, segment: int | None
 ) -> tuple[list[Stretch], Expected]:
     """The master's segments with their hosts: as fine as copies allow."""
     if segment is not None:
@@ -144,7 +144,7 @@ def segments_for(
     return parts, expected
 
 
-def equal_cuts(work: Work, master: int, count: int) -> list[tuple[int, int, int]]:
+def equal_cuts(work: JoinWork, master: int, count: int) -> list[tuple[int, int, int]]:
     """``count`` segments of equal expected work: low, high, how many shares fell on it.
 
     Where all is at one instant several shares fall on one segment: more than one host is needed.
@@ -177,7 +177,7 @@ def fixed_cuts(histogram: Histogram, length: int) -> list[tuple[int, int, int]]:
 
 
 def assign(
-    cuts: Sequence[tuple[int, int, int]], work: Work, master: int, hosts: int
+    cuts: Sequence[tuple[int, int, int]], work: JoinWork, master: int, hosts: int
 ) -> list[Stretch]:
     """Longest work first, always to the host with the least."""
     loads = _work_between(cuts, work, master)
@@ -191,7 +191,7 @@ def assign(
     return [part for part in chosen if part is not None]
 
 
-def _work_between(cuts: Sequence[tuple[int, int, object]], work: Work, master: int) -> F64:
+def _work_between(cuts: Sequence[tuple[int, int, object]], work: JoinWork, master: int) -> F64:
     ends = np.concatenate([[0.0], np.cumsum(work.by_bin(master))])
     histogram = work.histogram
 
@@ -214,7 +214,7 @@ def near_master(
     ]
 
 
-def expected_of(parts: Sequence[Stretch], work: Work, master: int, hosts: int) -> Expected:
+def expected_of(parts: Sequence[Stretch], work: JoinWork, master: int, hosts: int) -> Expected:
     """Copies and imbalance by the histogram."""
     histogram = work.histogram
     sent = float(histogram.rows[master].sum())
@@ -232,7 +232,9 @@ def expected_of(parts: Sequence[Stretch], work: Work, master: int, hosts: int) -
     return Expected(sent / total, float(load.max() / load.mean()), length)
 
 
-def stored_once(work: Work, hosts: int, strategy: str, segment: int | None) -> list[list[Stretch]]:
+def stored_once(
+    work: JoinWork, hosts: int, strategy: str, segment: int | None
+) -> list[list[Stretch]]:
     """For every stream, its rows on one host each.
 
     ``ctr``: what is correlated lies together, so partial results travel little.  ``psp``: slices of

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_RANKS = 2**31 - 64  # rows that an index with row numbers of 32 bits can hold
 # codes of keys (together one key), columns as sortable integers or as they are, or a wide column
-Source = tuple[Literal["keys", "columns", "operands", "wide", "nothing"], tuple[int, ...]]
+RowSource = tuple[Literal["keys", "columns", "operands", "wide", "nothing"], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Access(ABC):
         """The still empty index of a live window."""
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         """What the index takes of a row, beside its time and number."""
         return "nothing", ()
 

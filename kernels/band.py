@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import MOST_RANKS, Access, Situation, Source
+from windjoin.kernels.access import MOST_RANKS, Access, RowSource, Situation
 from windjoin.kernels.comparison import other_side
 from windjoin.kernels.ranges import as_ranges
 from windjoin.kernels.side import Side, Table, sortable
@@ -67,7 +67,7 @@ class Band(Access):
         return self.predicate.dtype == "float64"
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         return "columns", (self.column,)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:

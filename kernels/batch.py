@@ -37,7 +37,7 @@ Progress = Callable[[int, int], None]  # rows of the starting stream done, and i
 
 
 @dataclass
-class Run:
+class JoinRun:
     """What a batch run found out about itself."""
 
     order: Order
@@ -81,16 +81,16 @@ def join_rows(
     *,
     threads: int = 1,
     progress: Progress | None = None,
-    before: Run | None = None,
+    before: JoinRun | None = None,
     partial: bool = False,
     lonely: Lonely | None = None,
-) -> tuple[list[I64], Run, Scores]:
+) -> tuple[list[I64], JoinRun, Scores]:
     """Row numbers of every result, one array per stream; their order has no meaning.
 
     What computes the scores of results keeps the records of the rows.
     ``before``: a run of the same query, whose plan serves for as many rows that are like its own.
     ``partial``: results have other conditions to meet yet, so that a function may raise for them:
-    then `Run.raised` is set.
+    then `JoinRun.raised` is set.
     ``lonely``: gets the rows of kept streams that are in no result, or those that are in one where
     nothing else is wanted of results; these are not given then.
     """
@@ -101,12 +101,12 @@ def join_rows(
     sizes = tuple(len(stream.time) for stream in streams)
     in_time = by_keys_alone(spec)
     if in_time:
-        run = Run(live_order(spec), unseen(spec), sizes)
+        run = JoinRun(live_order(spec), unseen(spec), sizes)
     elif before is not None and before.serves(sizes):
-        run = Run(before.order.over(spec), before.statistics, sizes, reused=True)
+        run = JoinRun(before.order.over(spec), before.statistics, sizes, reused=True)
     else:
         statistics = _statistics(spec, streams)
-        run = Run(best_order(spec, statistics, _start(spec)), statistics, sizes)
+        run = JoinRun(best_order(spec, statistics, _start(spec)), statistics, sizes)
     run.threads = max(1, min(threads, sizes[run.order.start]))
     if in_time:
         return (
@@ -136,7 +136,7 @@ def _merged(
     spec: JoinSpec,
     rows: Sequence[Rows],
     streams: Sequence[Sorted],
-    run: Run,
+    run: JoinRun,
     progress: Progress | None,
     lonely: Lonely | None,
 ) -> list[I64]:
@@ -238,7 +238,7 @@ class _Job:
     """One batch run, in parts for threads."""
 
     def __init__(
-        self, spec: JoinSpec, parts: Parts, run: Run, progress: Progress | None, partial: bool
+        self, spec: JoinSpec, parts: Parts, run: JoinRun, progress: Progress | None, partial: bool
     ) -> None:
         self.spec = spec
         self.partial = partial

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import Access, Situation, Source
+from windjoin.kernels.access import Access, RowSource, Situation
 from windjoin.kernels.ranges import MOST_CONDITIONS, Range, as_ranges, ranges_by_column
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import Predicate
@@ -66,7 +66,7 @@ class Boxes(Access):
         return ValueBoxes(len(self.columns), window.spec.window)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         return "columns", self.columns
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:

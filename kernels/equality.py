@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import MOST_RANKS, Access, Situation, Source
+from windjoin.kernels.access import MOST_RANKS, Access, RowSource, Situation
 from windjoin.kernels.side import Codes, Side, Table
 from windjoin.kernels.spec import Equal, Key
 from windjoin.kernels.statistics import DERIVED_SHARE
@@ -84,7 +84,7 @@ class Equality(Access):
         return CacheLineIndex()
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         return "keys", tuple(target.key for _, target in self.parts)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:

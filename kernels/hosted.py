@@ -26,7 +26,7 @@ NOTHING = np.empty(0, np.int64)
 MEASURED = ("asked", "proposed", "kept")  # of each hop
 
 Way = tuple[tuple[int, ...], tuple[int, ...]]  # streams that are bound, streams to hop to
-Limits = Callable[[OrderHop, Side, Index], Index]
+IndexLimits = Callable[[OrderHop, Side, Index], Index]
 Stretches = tuple[I64, I64]  # first and last time of each, in order and apart
 
 
@@ -160,7 +160,7 @@ class HostJoin:
     def _run(self, way: Way, hops: Pipeline, partials: Sequence[I64], output: Output) -> None:
         hops.run_partials(partials, output)
 
-    def _limited(self, way: Way, order: Order) -> Limits | None:
+    def _limited(self, way: Way, order: Order) -> IndexLimits | None:
         """What is asked in place of indexes."""
         return None
 

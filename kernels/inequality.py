@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from windjoin.kernels.access import Access, Situation, Source
+from windjoin.kernels.access import Access, RowSource, Situation
 from windjoin.kernels.ranges import Range, as_ranges, ranges_by_column
 from windjoin.kernels.side import Side, Table, sortable
 from windjoin.kernels.spec import Predicate
@@ -55,7 +55,7 @@ class Inequality(Access):
         return BasicWindows(window.spec.window // SLICES_PER_WINDOW, True)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         return "columns", (self.column,)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:

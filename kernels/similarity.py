@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from windjoin.kernels.access import Access, Situation, Source
+from windjoin.kernels.access import Access, RowSource, Situation
 from windjoin.kernels.side import Side
 from windjoin.kernels.spec import (
     F64,
@@ -168,7 +168,7 @@ class Alike(Access):
     column: int
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         return "wide", (self.column,)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from windjoin.kernels.access import Access, Situation, Source
+from windjoin.kernels.access import Access, RowSource, Situation
 from windjoin.kernels.functions import compiled_scan, compiled_sweep
 from windjoin.kernels.side import Side, Table
 from windjoin.kernels.spec import Function, Operand
@@ -65,7 +65,7 @@ class UdfScan(Access):
         return BasicWindows(length, False, scan, len(self.bound), len(self.own))
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         return "operands", tuple(operand.column for operand in self.own)
 
     def ask(self, sides: Sequence[Side]) -> dict[str, Any]:

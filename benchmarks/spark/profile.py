@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import functions as F
 from windjoin.spark.joining import Planned, _frame, _packed, planned_join, union
-from windjoin.spark.sources import Source
+from windjoin.spark.sources import FrameSource
 
 from benchmarks.spark.engines import query_of
 from benchmarks.spark.run import answer, cpu_seconds, parquet_paths, session
@@ -37,7 +37,7 @@ def nothing(frame: Any) -> None:
     frame.write.format("noop").mode("append").save()
 
 
-def packed(planned: Planned, streams: list[Source]) -> Any:
+def packed(planned: Planned, streams: list[FrameSource]) -> Any:
     """The segments of the first exchange."""
     first = planned.plan.inputs[0]
     return union(_packed(planned.plan, first, streams, None))

@@ -19,7 +19,7 @@ from windjoin.arrow.raising import Results
 from windjoin.arrow.segments import arrow_array
 from windjoin.errors import FunctionError
 from windjoin.kernel_errors import AS_OWN_ERRORS
-from windjoin.kernels.batch import Run, join_rows
+from windjoin.kernels.batch import JoinRun, join_rows
 from windjoin.kernels.sorting import Sorted, in_time_order
 from windjoin.kernels.spec import I64, Bools, Rows
 from windjoin.output import Fetch, table_fetch
@@ -86,7 +86,7 @@ class BlockJoin:
         self._kept_rows = self._kept_bytes = 0  # by the last block
         self._done = -NEVER  # master rows before this have been joined
         self._slice = FIRST_SLICE
-        self._before: Run | None = None  # whose plan serves for the next rows
+        self._before: JoinRun | None = None  # whose plan serves for the next rows
 
     def add(self, number: int, start: int, rows: pa.RecordBatch) -> Iterator[Found]:
         """Take rows of an input; nothing before ``start`` is still to come of any input."""
@@ -171,8 +171,8 @@ class Block:
         self.members = joined.members_fetch(self.fetch)
 
     def join(
-        self, first: int, last: int, counts: BlockCounts, before: Run | None
-    ) -> tuple[Found, Run | None]:
+        self, first: int, last: int, counts: BlockCounts, before: JoinRun | None
+    ) -> tuple[Found, JoinRun | None]:
         """The results of master rows ``[first, last)``: row numbers in the tables.
 
         ``before``: a run over earlier rows; with the results comes this one, if there was any

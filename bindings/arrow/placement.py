@@ -13,8 +13,8 @@ from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.stretches import (
     Expected,
     Histogram,
+    JoinWork,
     Stretch,
-    Work,
     best_master,
     near_master,
     segments_for,
@@ -77,7 +77,7 @@ def place(
     if strategy == "single" or histogram is None or not histogram.rows.sum():
         return plan([ExchangeRoute.everything_to(0) for _ in streams]), Expected(1.0, 1.0, 0.0)
     windows = [stream.window for stream in bound.spec.streams]
-    work = Work(histogram, windows, pair_cost(bound.spec))
+    work = JoinWork(histogram, windows, pair_cost(bound.spec))
     try:
         if strategy == "atr":
             master = best_master(histogram, windows)
@@ -105,7 +105,9 @@ def _groups(
         return plan(routes), Expected(1.0, 1.0, 0.0)
     windows = [stream.window for stream in spec.streams]
     master = best_master(histogram, windows)
-    parts, expected = segments_for(Work(histogram, windows, pair_cost(spec)), master, hosts, None)
+    parts, expected = segments_for(
+        JoinWork(histogram, windows, pair_cost(spec)), master, hosts, None
+    )
     timed = master_routes(parts, windows, master)
     routes = [KeyRoute(k, hosts, np.sort(hot), route) for k, route in zip(keys, timed, strict=True)]
     return plan(routes, master=master), expected

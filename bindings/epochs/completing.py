@@ -18,7 +18,7 @@ from windjoin.arrow.blocks import Block, BlockCounts, Found
 from windjoin.arrow.local_join import JoinContext
 from windjoin.arrow.plan import Limits
 from windjoin.epochs.window import Part
-from windjoin.kernels.batch import Run
+from windjoin.kernels.batch import JoinRun
 from windjoin.kernels.sorting import Sorted, in_time_order
 
 FIRST = 1 << 16  # new rows that are joined at once, as long as it is not known what they yield
@@ -110,7 +110,7 @@ def _joined(
     ordered = [side.ordered for side in sides]
     block = Block(sides[stream].joined, [side.table for side in sides], ordered, stream)
     first, last, slice_ = 0, len(ordered[stream].time), FIRST
-    before: Run | None = None  # whose plan serves for the next rows
+    before: JoinRun | None = None  # whose plan serves for the next rows
     while first < last:
         end = min(last, first + slice_)
         found, run = block.join(first, end, counts, before)

@@ -22,7 +22,7 @@ from windjoin.epochs.asking import Meeting, Reading
 from windjoin.epochs.placing import UnitSlots
 from windjoin.epochs.routing import Routes
 from windjoin.epochs.window import SlotWindow, table_of
-from windjoin.kernels.batch import Run
+from windjoin.kernels.batch import JoinRun
 from windjoin.kernels.sorting import in_time_order
 from windjoin.kernels.spec import I64, Bools, JoinSpec
 
@@ -264,7 +264,7 @@ class Hops:
     ) -> Iterator[pa.RecordBatch]:
         """What the partial results of a block meet."""
         first, slice_, total, pairs = 0, FIRST, len(block.ordered[0].time), 0
-        before: Run | None = None
+        before: JoinRun | None = None
         while first < total:
             end = min(total, first + slice_)
             found, run = block.join(first, end, counts, before)

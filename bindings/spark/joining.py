@@ -37,7 +37,7 @@ from windjoin.spark.frames import (
 from windjoin.spark.interpreters import check_python
 from windjoin.spark.meter import Meter, is_classic, new_meter
 from windjoin.spark.settings import check_version
-from windjoin.spark.sources import Fetched, Source, numbers, sources
+from windjoin.spark.sources import Fetched, FrameSource, numbers, sources
 from windjoin.spark.tasks import Load, Pack, ProbeTask, ReadAndProbe, TallyKeys, TallyTimes
 
 _pickle: Any = cloudpickle
@@ -122,7 +122,7 @@ def planned_join(
     strategy: str,
     segment: str | int | None,
     skew: str,
-) -> tuple[Planned, list[Source]]:
+) -> tuple[Planned, list[FrameSource]]:
     """The plan of a join and its sources in the order of the streams."""
     check_version(spark_version)
     _check_options(hosts, strategy, skew)
@@ -143,7 +143,7 @@ def planned_join(
     return Planned(plan, expected, why, new_meter(spark), spark, direct, exchanges), streams
 
 
-def _few(plan: Plan, streams: Sequence[Source]) -> bool:
+def _few(plan: Plan, streams: Sequence[FrameSource]) -> bool:
     """Whether every host had better read all files than be sent its rows."""
     files = [source.files for source in set(streams)]
     rows = plan.hosts * sum(one.rows for one in files if one is not None)
@@ -191,7 +191,7 @@ def _segment_ticks(choice: _Choice, segment: str | int) -> int:
 class _Choice:
     """The choice of a strategy."""
 
-    def __init__(self, query: Query, streams: list[Source], hosts: int, skew: str) -> None:
+    def __init__(self, query: Query, streams: list[FrameSource], hosts: int, skew: str) -> None:
         self.query, self.sources, self.hosts, self.skew = query, streams, hosts, skew
         self.frames = [source.frame for source in streams]
         self.schemas = arrow_schemas(query, self.frames)
@@ -296,7 +296,7 @@ def _worth_counting(times: Any) -> float:
     return 1.0 if not size else min(1.0, SAMPLE_ROWS * TIME_BYTES / size)
 
 
-def known_bytes(sources: Sequence[Source]) -> int | None:
+def known_bytes(sources: Sequence[FrameSource]) -> int | None:
     """What all streams take, by their files or else by Spark's estimate; None if nothing tells."""
     files = [source.files for source in sources]
     rest = estimated_bytes([s.frame for s, own in zip(sources, files, strict=True) if own is None])
@@ -327,7 +327,7 @@ def _task(work: Any, meter: Meter | None) -> Any:
     )
 
 
-def _frame(planned: Planned, streams: list[Source]) -> Any:
+def _frame(planned: Planned, streams: list[FrameSource]) -> Any:
     """The exchanges of a plan as one DataFrame."""
     plan, meter = planned.plan, planned.meter
     given = result_type(plan.bound, [source.frame for source in streams])
@@ -356,7 +356,7 @@ def union(frames: Sequence[Any]) -> Any:
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def _steady(plan: Plan, group: tuple[int, ...], given: list[Source]) -> list[str] | None:
+def _steady(plan: Plan, group: tuple[int, ...], given: list[FrameSource]) -> list[str] | None:
     """What tells rows apart that are numbered anew for each exchange; None if they are not."""
     same = [number for number, source in enumerate(given) if source is given[group[0]]]
     if len(same) == len(group) or not plan.numbered & set(group):
@@ -365,7 +365,7 @@ def _steady(plan: Plan, group: tuple[int, ...], given: list[Source]) -> list[str
 
 
 def _packed(
-    plan: Plan, streams: Sequence[int], given: list[Source], meter: Meter | None
+    plan: Plan, streams: Sequence[int], given: list[FrameSource], meter: Meter | None
 ) -> list[Any]:
     """The segments of the streams: by one task for each core where all is in files."""
     fetched: list[tuple[tuple[int, ...], Fetched]] = []
@@ -393,7 +393,7 @@ def _travelling(plan: Plan, group: Sequence[int]) -> pa.Schema:
     return pa.schema(list(fields.values()))
 
 
-def _same_frames(streams: Sequence[int], given: list[Source]) -> list[tuple[int, ...]]:
+def _same_frames(streams: Sequence[int], given: list[FrameSource]) -> list[tuple[int, ...]]:
     """Streams that are one and the same DataFrame are packed in one pass."""
     groups: dict[int, list[int]] = {}
     for stream in streams:

@@ -76,7 +76,7 @@ class Fetched:
             yield from read(share, self.names, number << 33)
 
 
-class Source:
+class FrameSource:
     """One frame as the tasks of a join see it."""
 
     def __init__(self, frame: Any, tasks: int, direct: bool) -> None:
@@ -151,11 +151,11 @@ def column(name: str) -> Any:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def sources(frames: Sequence[Any], tasks: int) -> list[Source]:
+def sources(frames: Sequence[Any], tasks: int) -> list[FrameSource]:
     """A source for each frame; one for all streams that are the same frame."""
     first = frames[0]
     direct = getattr(first, "_jdf", None) is not None and files_are_read(first.sparkSession)
-    known = {id(frame): Source(frame, tasks, direct) for frame in frames}
+    known = {id(frame): FrameSource(frame, tasks, direct) for frame in frames}
     return [known[id(frame)] for frame in frames]
 
 

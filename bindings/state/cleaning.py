@@ -68,7 +68,7 @@ class Cleaning:
         self._spec_with, self._epoch_of = spec_with, epoch_of
         self.stretch, self.budget = stretch, max(budget, LEAST_ROWS)
         self._spec = spec_with(lambda stream, rows: rows)
-        self._plan: batch.Run | None = None  # of the last load, which are much alike
+        self._plan: batch.JoinRun | None = None  # of the last load, which are much alike
         self.done = self.joined = 0
         self._arrived = {  # the last of the rows of each block, by its place in memory
             id(one.block): int(epoch_of(number, *map(np.atleast_1d, one.block.last))[0])

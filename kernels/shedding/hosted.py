@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from windjoin.kernels.hops import BLOCK_ROWS
-from windjoin.kernels.hosted import HostJoin, Limits, Stretches, Way
+from windjoin.kernels.hosted import HostJoin, IndexLimits, Stretches, Way
 from windjoin.kernels.order import Order, OrderHop
 from windjoin.kernels.shedding.control import Controller
 from windjoin.kernels.shedding.live import Value
@@ -73,7 +73,7 @@ class SheddingHostJoin(HostJoin):
         finally:
             self.control.beat.end()
 
-    def _limited(self, way: Way, order: Order) -> Limits:
+    def _limited(self, way: Way, order: Order) -> IndexLimits:
         hops: list[Limited] = []
         self._limits[way] = hops
 

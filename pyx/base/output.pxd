@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 
 
 cdef extern from "pages.h" nogil:
-    ctypedef struct Block:
+    ctypedef struct OutputBlock:
         char *data
         size_t bytes
         size_t space
@@ -21,7 +21,7 @@ cdef int at_release(GiveBack more) except -1
 cdef class Output:
     cdef readonly int n_columns
     cdef int64_t *column[16]
-    cdef Block block[16]
+    cdef OutputBlock block[16]
     cdef int64_t used
     cdef int64_t room
     cdef bint stays  # for more results after these

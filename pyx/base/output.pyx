@@ -15,10 +15,10 @@ cdef extern from "pages.h" nogil:
     const size_t PIECE
     ctypedef struct Spare:
         pass
-    int block_grow(Block *block, size_t bytes, Spare *spare)
-    void block_trim(Block *block, size_t used, Spare *spare)
-    void block_free(Block *block, Spare *spare)
-    int block_append(Block *block, Block *part)
+    int block_grow(OutputBlock *block, size_t bytes, Spare *spare)
+    void block_trim(OutputBlock *block, size_t used, Spare *spare)
+    void block_free(OutputBlock *block, Spare *spare)
+    int block_append(OutputBlock *block, OutputBlock *part)
     size_t spare_release(Spare *spare)
 
 cdef extern from "memory.h" nogil:
@@ -147,7 +147,7 @@ cdef object nothing = np.empty(0, np.int64)  # of most pushes of single rows
 cdef class _Owner:
     """Owns the memory of one column that has been handed out."""
 
-    cdef Block block
+    cdef OutputBlock block
     cdef Py_ssize_t length
 
     def __getbuffer__(self, Py_buffer *view, int flags):
@@ -190,7 +190,7 @@ cdef class Output:
                 owner = _Owner.__new__(_Owner)
                 owner.block = self.block[k]
                 owner.length = self.used * sizeof(int64_t)
-                memset(&self.block[k], 0, sizeof(Block))
+                memset(&self.block[k], 0, sizeof(OutputBlock))
                 array = _array_of(owner, self.used, <int64_t *>owner.block.data)
             arrays.append(array)
         if self.used > COPIED_ROWS:
@@ -229,7 +229,7 @@ cdef class Output:
     cdef object _pooled(self, int k):
         """The same in memory that is used again: that of the column itself if it is filled well."""
         cdef _Kept owner = _Kept.__new__(_Kept)
-        cdef Block *block = &self.block[k]
+        cdef OutputBlock *block = &self.block[k]
         cdef int64_t room
         cdef int64_t *other = take_array(self.used + self.used // 4 + SLACK, &room)
         if not block.space and 4 * self.used >= self.room:

@@ -26,7 +26,7 @@
 typedef struct {
     char *data;
     size_t bytes, space;
-} Block;
+} OutputBlock;
 
 /* Pieces that nobody uses, each with its address. */
 typedef struct {
@@ -67,7 +67,7 @@ static inline void pieces_give(char *data, size_t bytes, Spare *spare) {
 }
 
 /* Addresses for `bytes`; the pieces of a mapping come along. */
-static inline int block_widen(Block *block, size_t bytes) {
+static inline int block_widen(OutputBlock *block, size_t bytes) {
     if (bytes <= block->space) return 1;
     size_t space = 4 * block->space > FIRST_SPACE ? 4 * block->space : FIRST_SPACE;
     if (space < bytes) space = bytes;
@@ -83,7 +83,7 @@ static inline int block_widen(Block *block, size_t bytes) {
 #endif
 
 /* Give back what lies behind the first `used` bytes. */
-static inline void block_trim(Block *block, size_t used, Spare *spare) {
+static inline void block_trim(OutputBlock *block, size_t used, Spare *spare) {
 #ifdef MREMAP_FIXED
     if (block->space) {
         size_t kept = whole_pieces(used);
@@ -102,18 +102,18 @@ static inline void block_trim(Block *block, size_t used, Spare *spare) {
     block->bytes = used ? used : 1;
 }
 
-static inline void block_free(Block *block, Spare *spare) {
+static inline void block_free(OutputBlock *block, Spare *spare) {
     if (block->space) block_trim(block, 0, spare);
     else free(block->data);
-    memset(block, 0, sizeof(Block));
+    memset(block, 0, sizeof(OutputBlock));
 }
 
 /* Room for `bytes`, what is there kept; 0: no memory, and the block stays as it is. */
-static inline int block_grow(Block *block, size_t bytes, Spare *spare) {
+static inline int block_grow(OutputBlock *block, size_t bytes, Spare *spare) {
     if (bytes <= block->bytes) return 1;
 #ifdef MREMAP_FIXED
     if (bytes >= MAPPED_FROM) {
-        Block wider = {0}, copied = {0};
+        OutputBlock wider = {0}, copied = {0};
         if (block->space) wider = *block;
         else copied = *block;
         if (!block_widen(&wider, whole_pieces(bytes))) return 0;
@@ -134,13 +134,13 @@ static inline int block_grow(Block *block, size_t bytes, Spare *spare) {
 }
 
 /* Put the pieces of another block behind those of this one; 0: no memory, and both stay. */
-static inline int block_append(Block *block, Block *part) {
+static inline int block_append(OutputBlock *block, OutputBlock *part) {
 #ifdef MREMAP_FIXED
     if (!block_widen(block, block->bytes + part->bytes)) return 0;
     pieces_move(part->data, part->bytes, block->data + block->bytes);
     block->bytes += part->bytes;
     if (part->bytes < part->space) munmap(part->data + part->bytes, part->space - part->bytes);
-    memset(part, 0, sizeof(Block));
+    memset(part, 0, sizeof(OutputBlock));
     return 1;
 #else
     (void)block, (void)part;

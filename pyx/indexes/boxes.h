@@ -28,10 +28,10 @@ typedef struct {
     int levels; /* of nodes; level 0 is over boxes of rows */
     int64_t *time, *row, *value[MOST_RANGES];
     int64_t *node[MOST_LEVELS]; /* per node and value: 8 least, 8 greatest; one block */
-} Run;
+} BoxRun;
 
 typedef struct {
-    Run *runs;
+    BoxRun *runs;
     int64_t first, last; /* live ones: [first, last) */
     int64_t hint;
     int values;
@@ -77,7 +77,7 @@ static inline void box_bounds(const int64_t *least, const int64_t *greatest, int
 }
 
 /* Build the nodes of a run, whose rows are packed, in `nodes` (run_nodes() int64). */
-static inline void run_box(Run *run, int values, int64_t *nodes) {
+static inline void run_box(BoxRun *run, int values, int64_t *nodes) {
     int64_t below = boxes_of(run->length), size = values * 2 * BOX;
     run->levels = 0;
     do {
@@ -101,7 +101,7 @@ static inline void run_box(Run *run, int values, int64_t *nodes) {
 }
 
 /* Sort rows order[0..n) by value v, strips of them by the next; spare: 3 * n. */
-static inline void run_tile(const Run *run, int values, int v, int64_t *order, int64_t n,
+static inline void run_tile(const BoxRun *run, int values, int v, int64_t *order, int64_t n,
                             int64_t *spare) {
     int64_t *key = spare + 2 * n;
     for (int64_t i = 0; i < n; i++) key[i] = run->value[v][order[i]];
@@ -115,7 +115,7 @@ static inline void run_tile(const Run *run, int values, int v, int64_t *order, i
 }
 
 /* Put the rows of a run into boxes; spare: 4 * length. */
-static inline void run_pack(Run *run, int values, int64_t *nodes, int64_t *spare) {
+static inline void run_pack(BoxRun *run, int values, int64_t *nodes, int64_t *spare) {
     int64_t n = run->length, *order = spare + 3 * n;
     for (int64_t i = 0; i < n; i++) order[i] = i;
     run_tile(run, values, 0, order, n, spare);
@@ -130,7 +130,7 @@ static inline void run_pack(Run *run, int values, int64_t *nodes, int64_t *spare
  * raw, run: one run for one query, from box `begin` on; -1: done, else the box to go on with, `out`
  * being full. */
 #define BOXES(ISA, TARGET)                                                                         \
-    TARGET static inline void boxes_emit_##ISA(const Run *run, int values, const Query *q,         \
+    TARGET static inline void boxes_emit_##ISA(const BoxRun *run, int values, const Query *q,      \
                                                int64_t at, Pairs *out) {                           \
         int64_t rest = run->length - at;                                                           \
         unsigned fits = rest < BOX ? (1u << rest) - 1 : 0xff;                                      \
@@ -152,7 +152,7 @@ static inline void run_pack(Run *run, int values, int64_t *nodes, int64_t *spare
         return touched;                                                                            \
     }                                                                                              \
                                                                                                    \
-    TARGET static int64_t boxes_raw_##ISA(const Run *run, int values, const Query *q,              \
+    TARGET static int64_t boxes_raw_##ISA(const BoxRun *run, int values, const Query *q,           \
                                           int64_t begin, Pairs *out) {                             \
         for (int64_t at = begin * BOX; at < run->length; at += BOX) {                              \
             if (out->n >= out->capacity) return at / BOX;                                          \
@@ -161,7 +161,7 @@ static inline void run_pack(Run *run, int values, int64_t *nodes, int64_t *spare
         return -1;                                                                                 \
     }                                                                                              \
                                                                                                    \
-    TARGET static int64_t boxes_run_##ISA(const Run *run, int values, const Query *q,              \
+    TARGET static int64_t boxes_run_##ISA(const BoxRun *run, int values, const Query *q,           \
                                           int64_t begin, Pairs *out) {                             \
         int64_t node[MOST_LEVELS] = {0};                                                           \
         unsigned left[MOST_LEVELS];                                                                \
@@ -197,7 +197,7 @@ BOXES(avx2, TARGET_AVX2)
 BOXES(avx512, TARGET_AVX512)
 #endif
 
-static inline int64_t boxes_run(const Run *run, int values, const Query *q, int64_t begin,
+static inline int64_t boxes_run(const BoxRun *run, int values, const Query *q, int64_t begin,
                                 Pairs *out) {
 #ifdef WINDJOIN_X86
     if (isa_level() == ISA_AVX512)
@@ -226,7 +226,7 @@ static int boxes_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *o
         if (!possible) continue;
         int64_t r = cursor->part ? cursor->part - 1 : boxes_begin(all, q.lo);
         for (; r < all->last && all->runs[r].earliest_left <= q.hi; r++) {
-            const Run *run = all->runs + r;
+            const BoxRun *run = all->runs + r;
             if (run->latest >= q.lo && run->earliest <= q.hi && run->length) {
                 int64_t stopped = boxes_run(run, all->values, &q, cursor->position, out);
                 if (stopped >= 0) {

@@ -13,7 +13,7 @@ from windjoin.pyx.base.index cimport (
 
 cdef extern from "boxes.h" nogil:
     const int MOST_RANGES
-    ctypedef struct Run:
+    ctypedef struct BoxRun:
         int64_t earliest
         int64_t latest
         int64_t latest_so_far
@@ -25,13 +25,13 @@ cdef extern from "boxes.h" nogil:
         int64_t *row
         int64_t *value[4]
     ctypedef struct Boxes:
-        Run *runs
+        BoxRun *runs
         int64_t first
         int64_t last
         int64_t hint
         int values
     int64_t run_nodes(int64_t length, int values)
-    void run_pack(Run *run, int values, int64_t *nodes, int64_t *spare)
+    void run_pack(BoxRun *run, int values, int64_t *nodes, int64_t *spare)
     int boxes_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
 
 
@@ -73,7 +73,7 @@ cdef class ValueBoxes(Index):
         cdef ValueBoxes self = ValueBoxes(len(values), 0)
         cdef int64_t n = times.shape[0], begin = 0, length, i
         cdef const int64_t[::1] column
-        cdef Run *run
+        cdef BoxRun *run
         while begin < n:
             length = min(rows_per_run, n - begin)
             run = self._append(length, 1)
@@ -93,7 +93,7 @@ cdef class ValueBoxes(Index):
 
     @property
     def nbytes(self):
-        return self.room * <int64_t>sizeof(Run) + self.bytes
+        return self.room * <int64_t>sizeof(BoxRun) + self.bytes
 
     cdef int insert(
         self, int64_t n, const int32_t *code, const int64_t *const *value, const int64_t *time,
@@ -109,7 +109,7 @@ cdef class ValueBoxes(Index):
         self, const int64_t *const *value, int64_t i, int64_t time, int64_t row
     ) except -1 nogil:
         cdef Boxes *all = &self.all
-        cdef Run *run
+        cdef BoxRun *run
         cdef int v
         if all.first == all.last or all.runs[all.last - 1].length == RAW_ROWS:
             self._tidy()
@@ -166,8 +166,8 @@ cdef class ValueBoxes(Index):
         cdef Boxes *all = &self.all
         cdef int64_t length = 0, r
         cdef int v
-        cdef Run *run
-        cdef Run *old
+        cdef BoxRun *run
+        cdef BoxRun *old
         for r in range(all.last - n, all.last):
             length += all.runs[r].length
         run = self._append(length, all.runs[all.last - 1].rank + 1)
@@ -198,10 +198,10 @@ cdef class ValueBoxes(Index):
             earliest = min(earliest, all.runs[r].earliest)
             all.runs[r].earliest_left = earliest
 
-    cdef Run *_append(self, int64_t rows, int rank) except NULL nogil:
+    cdef BoxRun *_append(self, int64_t rows, int rank) except NULL nogil:
         """A new last run with room for rows, and for their boxes if it is not a raw one."""
         cdef Boxes *all = &self.all
-        cdef Run *run
+        cdef BoxRun *run
         cdef int64_t stride = rows + SLACK, v
         cdef int64_t *block = <int64_t *>malloc(self._size(rows, rank))
         if block == NULL:
@@ -209,7 +209,7 @@ cdef class ValueBoxes(Index):
         if all.last == self.room:
             self._need_runs(block)
         run = all.runs + all.last
-        memset(run, 0, sizeof(Run))
+        memset(run, 0, sizeof(BoxRun))
         run.earliest = INT64_MAX
         run.latest = INT64_MIN
         run.rank = rank
@@ -232,22 +232,22 @@ cdef class ValueBoxes(Index):
         cdef Boxes *all = &self.all
         cdef int64_t room = max(<int64_t>16, 2 * (all.last - all.first))
         cdef void *grown
-        move_bytes(all.runs, all.runs + all.first, (all.last - all.first) * sizeof(Run))
+        move_bytes(all.runs, all.runs + all.first, (all.last - all.first) * sizeof(BoxRun))
         all.last -= all.first
         all.first = all.hint = 0
-        grown = realloc(all.runs, room * sizeof(Run))
+        grown = realloc(all.runs, room * sizeof(BoxRun))
         if grown == NULL:
             free(block)
             out_of_memory(b"runs of rows", room)
-        all.runs = <Run *>grown
+        all.runs = <BoxRun *>grown
         self.room = room
         return 0
 
-    cdef void _release(self, Run *run) noexcept nogil:
+    cdef void _release(self, BoxRun *run) noexcept nogil:
         self.bytes -= self._size(run.capacity, run.rank)
         free(run.time)
 
-    cdef int _pack(self, Run *run) except -1 nogil:
+    cdef int _pack(self, BoxRun *run) except -1 nogil:
         """Sort the rows of a full run into boxes."""
         cdef int64_t *spare = <int64_t *>malloc(4 * run.length * sizeof(int64_t))
         cdef int64_t *nodes

@@ -46,7 +46,7 @@ typedef struct {
     int64_t before_first;
     int64_t before_windows;
     double *arrived;
-} Limits;
+} AgeLimits;
 
 /* The basic window of an age, or the nearest that there is. */
 static inline int64_t basic_window(int64_t age, int64_t width, int64_t first, int64_t n) {
@@ -60,14 +60,14 @@ static inline int64_t time_at(const Column *time, int64_t row) {
 }
 
 /* Whether an age lies in one of the chosen ranges. */
-static inline int limits_chosen(const Limits *all, int64_t age) {
+static inline int limits_chosen(const AgeLimits *all, int64_t age) {
     for (int k = 0; k < all->n_ages; k++)
         if (age >= all->least_age[k] && age <= all->most_age[k]) return 1;
     return 0;
 }
 
 /* Rows of the window with lo <= time <= hi, if they came in order of time. */
-static inline int64_t rows_between(const Limits *all, int64_t lo, int64_t hi) {
+static inline int64_t rows_between(const AgeLimits *all, int64_t lo, int64_t hi) {
     int64_t first = *all->head, past = *all->tail, end = *all->tail;
     if (lo > hi) return 0;
     while (first < past) {
@@ -86,7 +86,7 @@ static inline int64_t rows_between(const Limits *all, int64_t lo, int64_t hi) {
 }
 
 /* Of an index that looks at every row between bounds of time: rows, in all and by basic window. */
-static inline void limits_count_rows(Limits *all, const Probe *probe) {
+static inline void limits_count_rows(AgeLimits *all, const Probe *probe) {
     for (int64_t i = 0; i < probe->n; i++) all->given += rows_between(all, all->lo[i], all->hi[i]);
     if (!all->conduct->learning) return;
     for (int64_t i = 0; i < probe->n; i++) {
@@ -102,7 +102,7 @@ static inline void limits_count_rows(Limits *all, const Probe *probe) {
 }
 
 /* Bounds of all probes in the present range of ages. */
-static inline void limits_narrow(Limits *all, const Probe *probe) {
+static inline void limits_narrow(AgeLimits *all, const Probe *probe) {
     const int64_t *row = probe->row[all->start];
     memset(&all->inner, 0, sizeof(Cursor));
     if (!all->conduct->limited) {
@@ -122,7 +122,7 @@ static inline void limits_narrow(Limits *all, const Probe *probe) {
     if (all->locate) all->locate(all->index, probe->n, (TimeBounds){all->lo, all->hi});
 }
 
-static inline void limits_count_arrived(Limits *all, const Probe *probe) {
+static inline void limits_count_arrived(AgeLimits *all, const Probe *probe) {
     const int64_t *start = probe->row[all->start], *row = probe->row[all->before];
     for (int64_t i = 0; i < probe->n; i++) {
         int64_t age = subtract_saturated(time_at(all->start_time, start[i]),
@@ -131,7 +131,7 @@ static inline void limits_count_arrived(Limits *all, const Probe *probe) {
     }
 }
 
-static inline void limits_count_proposed(Limits *all, const Probe *probe, const Pairs *out,
+static inline void limits_count_proposed(AgeLimits *all, const Probe *probe, const Pairs *out,
                                          int64_t from) {
     const int64_t *start = probe->row[all->start];
     for (int64_t k = from; k < out->n; k++) {
@@ -144,7 +144,7 @@ static inline void limits_count_proposed(Limits *all, const Probe *probe, const 
 
 /* As any index; `cursor->part` says whether it was asked before. */
 static int limits_serve(void *state, const Probe *probe, Cursor *cursor, Pairs *out) {
-    Limits *all = state;
+    AgeLimits *all = state;
     int n_ranges = all->conduct->limited ? all->n_ages : 1, done = 1;
     int64_t from = out->n;
     Probe narrow;

@@ -9,7 +9,7 @@ cdef extern from "limited.h" nogil:
     ctypedef struct Conduct:
         int limited
         int learning
-    ctypedef struct Limits:
+    ctypedef struct AgeLimits:
         const Conduct *conduct
         Serve serve
         Locate locate
@@ -37,11 +37,11 @@ cdef extern from "limited.h" nogil:
         double *arrived
     int64_t basic_window(int64_t age, int64_t width, int64_t first, int64_t n)
     int64_t time_at(const Column *time, int64_t row)
-    bint limits_chosen(const Limits *limits, int64_t age)
+    bint limits_chosen(const AgeLimits *limits, int64_t age)
 
 
 cdef class Limited(Index):
-    cdef Limits limits
+    cdef AgeLimits limits
     cdef Conduct alone  # of one that nobody has taken over yet
     cdef Index index
     cdef readonly int target

@@ -32,7 +32,7 @@ cdef class Limited(Index):
         before=None, Extent rows=None,
     ):
         cdef double[::1] counts
-        cdef Limits *limits = &self.limits
+        cdef AgeLimits *limits = &self.limits
         self.index = index
         self.target = target
         self.serve = <Serve>limits_serve
@@ -60,7 +60,7 @@ cdef class Limited(Index):
 
     cdef int _follow(self, Limited hop, ColumnView time) except -1:
         cdef double[::1] counts
-        cdef Limits *limits = &self.limits
+        cdef AgeLimits *limits = &self.limits
         limits.before = hop.target
         limits.before_time = &time.column
         limits.before_first, limits.before_windows = hop.limits.first, hop.limits.n_windows

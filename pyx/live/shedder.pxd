@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from windjoin.pyx.base.column cimport ColumnView
-from windjoin.pyx.live.limited cimport Conduct, Limits
+from windjoin.pyx.live.limited cimport AgeLimits, Conduct
 from windjoin.pyx.base.output cimport Output, Runner
 
 
@@ -53,7 +53,7 @@ cdef class Shedder(Runner):
     cdef int number
     cdef ColumnView time
     cdef Conduct conduct
-    cdef Limits *limits[16]
+    cdef AgeLimits *limits[16]
     cdef readonly list hops
     cdef int targets[16]
     cdef int n_hops

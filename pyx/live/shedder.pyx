@@ -499,7 +499,7 @@ cdef class Shedder(Runner):
         """Where the results of a row lie, and how many of them a selective row had missed."""
         cdef int64_t t = time_at(&self.time.column, start), k, age, missed = 0
         cdef bint asks = self._asks(start), chosen
-        cdef Limits *hop
+        cdef AgeLimits *hop
         cdef int h
         for k in range(first, last):
             chosen = asks

@@ -28,13 +28,13 @@ static inline const int32_t *codes_of(const Bitmaps *b, Components row) {
 /* The lanes of all asking rows, and runs of those that ask for as many of as many; 0: no memory. */
 static inline int find_lanes(Bitmaps *all, const Measure *m, const Lanes *lanes) {
     SetProbes *q = all->asked;
-    Run *last = NULL;
+    LaneRun *last = NULL;
     if (!room_for_lanes(q)) return 0;
     q->lanes = lanes;
     q->used = q->n_runs = 0;
     for (int64_t i = 0; i < q->n; i++) {
         const int32_t *codes = codes_of(all, components(&m->probing, q->row[i].row));
-        Run run = row_lanes(q, lanes, codes, q->row + i, (int)lanes->sharing);
+        LaneRun run = row_lanes(q, lanes, codes, q->row + i, (int)lanes->sharing);
         if (!last || last->n == MOST_COUNTED || last->m != run.m || last->k != run.k ||
             last->whole != run.whole) {
             last = q->run + q->n_runs++;
@@ -57,7 +57,7 @@ static inline int begin_block(Bitmaps *all, const Measure *m, int64_t b) {
 }
 
 /* Drop the rows of a block whose time does not fit; whether any is left. */
-static inline int keep_in_time(const Block *block, int ascending, int64_t lo, int64_t hi,
+static inline int keep_in_time(const RowBlock *block, int ascending, int64_t lo, int64_t hi,
                                Bits *bits) {
     Bits fits;
     int64_t from = 0, to = block->n;
@@ -82,7 +82,7 @@ static inline int keep_in_time(const Block *block, int ascending, int64_t lo, in
 }
 
 /* Drop the rows whose sets have too few or too many items to pass; whether any is left. */
-static inline int keep_passing_sizes(const Measure *m, const Block *block, const SetProbe *a,
+static inline int keep_passing_sizes(const Measure *m, const RowBlock *block, const SetProbe *a,
                                      Bits *bits) {
     const Column *length = m->target.length;
     uint64_t any = 0;
@@ -98,8 +98,9 @@ static inline int keep_passing_sizes(const Measure *m, const Block *block, const
 }
 
 /* Rows of block b that a run of asking rows finds, in q->bits; one bit for each that finds any. */
-static inline uint64_t count_run(Bitmaps *all, const MeasureMatches *p, int64_t b, const Run *run) {
-    const Block *block = all->blocks.block[b];
+static inline uint64_t count_run(Bitmaps *all, const MeasureMatches *p, int64_t b,
+                                 const LaneRun *run) {
+    const RowBlock *block = all->blocks.block[b];
     const SetContent *content = all->blocks.content[b];
     SetProbes *q = all->asked;
     int inside = block_within(block, q->lo, q->hi);
@@ -192,7 +193,7 @@ static inline int serve_once(Bitmaps *all, const MeasureMatches *p, const Probe 
         if (q->hits.any) emit_hits(all->blocks.block[q->block], &q->hits, out);
         if (q->hits.any) return 0;
         if (q->next < q->n_runs) {
-            const Run *run = q->run + q->next++;
+            const LaneRun *run = q->run + q->next++;
             q->hits = (Hits){q->bits, q->bound + run->first, count_run(all, p, q->block, run)};
         } else if (q->block + 1 < q->stop_block) {
             if (!begin_block(all, &p->measure, ++q->block)) return UNANSWERED;
@@ -213,7 +214,7 @@ static int bitmaps_serve(void *index, const Probe *probe, Cursor *cursor, Pairs 
 }
 
 static inline void bitmaps_insert(Bitmaps *all, Components row, int64_t time, int64_t number) {
-    Block *block = all->blocks.block[all->blocks.last - 1];
+    RowBlock *block = all->blocks.block[all->blocks.last - 1];
     SetContent *content = all->blocks.content[all->blocks.last - 1];
     const int32_t *codes = codes_of(all, row);
     uint64_t bit = (uint64_t)1 << (block->n & 63);

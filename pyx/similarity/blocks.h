@@ -20,7 +20,7 @@ typedef struct {
     int64_t in_row; /* row numbers follow each other */
     int64_t row[BLOCK_ROWS];
     int64_t time[BLOCK_ROWS];
-} Block;
+} RowBlock;
 
 typedef struct {
     uint64_t word[WORDS];
@@ -28,7 +28,7 @@ typedef struct {
 
 /* Blocks [first, last); what an index keeps of block b lies at content[b]. */
 typedef struct {
-    Block **block;
+    RowBlock **block;
     void **content;
     int64_t first, last, room;
     int64_t ordered; /* no block begins before the one ahead of it ends */
@@ -43,7 +43,7 @@ typedef struct {
     void *values;
 } BlockValues;
 
-static inline void block_add(Block *block, int64_t time, int64_t row) {
+static inline void block_add(RowBlock *block, int64_t time, int64_t row) {
     if (block->n == 0) {
         block->earliest = block->latest = time;
         block->in_row = 1;
@@ -55,7 +55,7 @@ static inline void block_add(Block *block, int64_t time, int64_t row) {
     block->time[block->n++] = time;
 }
 
-ALWAYS_INLINE int block_meets(const Block *block, int64_t lo, int64_t hi) {
+ALWAYS_INLINE int block_meets(const RowBlock *block, int64_t lo, int64_t hi) {
     return block->latest >= lo && block->earliest <= hi;
 }
 
@@ -103,7 +103,7 @@ TARGET_AVX512 static uint64_t time_word_avx512(const int64_t *times, int64_t lo,
 #endif
 
 /* Which of 64 rows of a block lie between two times. */
-static inline uint64_t time_word(const Block *block, int w, int64_t lo, int64_t hi) {
+static inline uint64_t time_word(const RowBlock *block, int w, int64_t lo, int64_t hi) {
     const int64_t *times = block->time + w * 64;
     uint64_t word = 0;
 #ifdef WINDJOIN_X86
@@ -114,12 +114,12 @@ static inline uint64_t time_word(const Block *block, int w, int64_t lo, int64_t 
     return word & first_bits(block->n - w * 64);
 }
 
-ALWAYS_INLINE int block_within(const Block *block, int64_t lo, int64_t hi) {
+ALWAYS_INLINE int block_within(const RowBlock *block, int64_t lo, int64_t hi) {
     return lo <= block->earliest && hi >= block->latest;
 }
 
 /* Rows of a block whose time lies between lo and hi. */
-static inline void time_bits(const Block *block, int64_t lo, int64_t hi, Bits *out) {
+static inline void time_bits(const RowBlock *block, int64_t lo, int64_t hi, Bits *out) {
     int all = block_within(block, lo, hi);
     for (int w = 0; w < WORDS; w++)
         out->word[w] =
@@ -138,7 +138,7 @@ static inline int has_vbmi2(void) {
 }
 
 /* Places of set bits, compressed as bytes, without a branch on the data. */
-TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, int32_t probe,
+TARGET_VBMI2 static void emit_bits_vbmi2(const RowBlock *block, const Bits *bits, int32_t probe,
                                          int64_t bound, Pairs *out) {
     static const uint8_t place[64] __attribute__((aligned(64))) = {
         0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
@@ -178,7 +178,7 @@ TARGET_VBMI2 static void emit_bits_vbmi2(const Block *block, const Bits *bits, i
 #endif
 
 /* Append the rows whose bits are set for probe number `i`; there must be room for BLOCK_ROWS. */
-static inline void emit_bits(const Block *block, const Bits *bits, const Probe *probe, int64_t i,
+static inline void emit_bits(const RowBlock *block, const Bits *bits, const Probe *probe, int64_t i,
                              Pairs *out) {
     int64_t bound = out->bound ? probe->bound[i] : 0;
 #ifdef WINDJOIN_X86

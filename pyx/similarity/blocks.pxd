@@ -8,12 +8,12 @@ cdef extern from "blocks.h" nogil:
     const int BLOCK_ROWS
     ctypedef struct Bits:
         pass
-    ctypedef struct Block:
+    ctypedef struct RowBlock:
         int64_t n
         int64_t earliest
         int64_t latest
     ctypedef struct Blocks:
-        Block **block
+        RowBlock **block
         void **content
         int64_t first
         int64_t last
@@ -25,7 +25,7 @@ cdef extern from "blocks.h" nogil:
     ctypedef struct BlockValues:
         int64_t room
         void *values
-    void block_add(Block *block, int64_t time, int64_t row)
+    void block_add(RowBlock *block, int64_t time, int64_t row)
 
 
 cdef extern from "probe_groups.h" nogil:
@@ -66,7 +66,7 @@ cdef class BlockIndex(Index):
     cdef void match_set_by(
         self, Serve serve, void *state, Blocks *blocks, int64_t together
     ) noexcept
-    cdef Block *room_for_one(self) except NULL nogil
+    cdef RowBlock *room_for_one(self) except NULL nogil
     cdef int add_block(self) except -1 nogil
     cdef void *new_content(self) except NULL nogil
     cdef void free_content(self, void *content) noexcept nogil
@@ -81,4 +81,4 @@ cdef class RowIndex(BlockIndex):
         self, const int64_t[::1] start, const int32_t[::1] length, int64_t width
     ) except -1
     cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil
-    cdef int make_room(self, Block *block, int64_t more) except -1 nogil
+    cdef int make_room(self, RowBlock *block, int64_t more) except -1 nogil

@@ -110,7 +110,7 @@ cdef class BlockIndex(Index):
         cdef Blocks *all = self.blocks
         all.horizon = horizon
         while all.first < all.last and all.block[all.first].latest < horizon:
-            self.held -= sizeof(Block)
+            self.held -= sizeof(RowBlock)
             free(all.block[all.first])
             self.free_content(all.content[all.first])
             all.first += 1
@@ -132,7 +132,7 @@ cdef class BlockIndex(Index):
         blocks.horizon = INT64_MIN
         blocks.together = together
 
-    cdef Block *room_for_one(self) except NULL nogil:
+    cdef RowBlock *room_for_one(self) except NULL nogil:
         """The last block, with room for a row."""
         cdef Blocks *all = self.blocks
         if all.first == all.last or all.block[all.last - 1].n == BLOCK_ROWS:
@@ -144,27 +144,27 @@ cdef class BlockIndex(Index):
         cdef int64_t room
         cdef void *grown
         if all.last == all.room and 2 * all.first > all.last:
-            memmove(all.block, all.block + all.first, (all.last - all.first) * sizeof(Block *))
+            memmove(all.block, all.block + all.first, (all.last - all.first) * sizeof(RowBlock *))
             memmove(all.content, all.content + all.first, (all.last - all.first) * sizeof(void *))
             all.last -= all.first
             all.first = 0
         elif all.last == all.room:
             room = 2 * all.room + 8
-            grown = realloc(all.block, room * sizeof(Block *))
+            grown = realloc(all.block, room * sizeof(RowBlock *))
             if grown == NULL:
                 out_of_memory(b"blocks of rows", room)
-            all.block = <Block **>grown
+            all.block = <RowBlock **>grown
             grown = realloc(all.content, room * sizeof(void *))
             if grown == NULL:
                 out_of_memory(b"blocks of rows", room)
             all.content = <void **>grown
             all.room = room
         all.content[all.last] = self.new_content()
-        all.block[all.last] = <Block *>calloc(1, sizeof(Block))
+        all.block[all.last] = <RowBlock *>calloc(1, sizeof(RowBlock))
         if all.block[all.last] == NULL:
             self.free_content(all.content[all.last])
             out_of_memory(b"blocks of rows", 1)
-        self.held += sizeof(Block)
+        self.held += sizeof(RowBlock)
         all.last += 1
         return 0
 
@@ -222,7 +222,7 @@ cdef class RowIndex(BlockIndex):
     cdef void put_row(self, Components row, int64_t time, int64_t number) noexcept nogil:
         pass
 
-    cdef int make_room(self, Block *block, int64_t more) except -1 nogil:
+    cdef int make_room(self, RowBlock *block, int64_t more) except -1 nogil:
         """Blocks begin small: a live window may never fill one.  ``more``: rows at hand."""
         cdef BlockValues *content = <BlockValues *>self.blocks.content[self.blocks.last - 1]
         cdef int64_t room

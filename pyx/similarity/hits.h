@@ -43,7 +43,7 @@ TARGET_VBMI2 static inline int64_t pack_places(const Bits *bits, uint16_t *place
     return n;
 }
 
-TARGET_VBMI2 static void emit_hits_vbmi2(const Block *block, Hits *h, Pairs *out) {
+TARGET_VBMI2 static void emit_hits_vbmi2(const RowBlock *block, Hits *h, Pairs *out) {
     uint16_t place[MOST_PLACES + 64];
     int64_t n = 0,
             limit = out->capacity - out->n < MOST_PLACES ? out->capacity - out->n : MOST_PLACES;
@@ -72,7 +72,7 @@ TARGET_VBMI2 static void emit_hits_vbmi2(const Block *block, Hits *h, Pairs *out
 #endif
 
 /* Append results while there is room for those of a whole block; `any` says which rows are left. */
-static inline void emit_hits(const Block *block, Hits *h, Pairs *out) {
+static inline void emit_hits(const RowBlock *block, Hits *h, Pairs *out) {
     while (h->any && out->n + BLOCK_ROWS <= out->capacity) {
 #ifdef WINDJOIN_X86
         if (has_vbmi2()) {

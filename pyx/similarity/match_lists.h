@@ -87,7 +87,7 @@ static inline int meet_others(const ProbeGroup *g, const Blocks *all, Others *o,
     o->valid = o->straight = 1;
     o->word[o->n * WORDS] = 0;
     for (int64_t b = 0; b < o->n; b++) {
-        const Block *block = all->block[o->first + b];
+        const RowBlock *block = all->block[o->first + b];
         const int64_t shift = block->row[0] - (o->first + b) * BLOCK_ROWS;
         uint64_t *word = o->word + b * WORDS;
         o->straight &= block->in_row && (b == 0 || shift == o->shift);
@@ -133,7 +133,7 @@ static inline int64_t name_rows(const Blocks *all, int64_t lo, int64_t hi, int i
     int64_t kept = 0;
     for (int64_t k = 0; k < n; k++) {
         const uint64_t at = (uint64_t)rows[k];
-        const Block *block = all->block[at / BLOCK_ROWS];
+        const RowBlock *block = all->block[at / BLOCK_ROWS];
         const int64_t time = block->time[at % BLOCK_ROWS];
         rows[kept] = block->row[at % BLOCK_ROWS];
         if (times) times[kept] = time;

@@ -57,8 +57,8 @@ full:
 }
 
 /* The rows of one block that probe i is to get. */
-ALWAYS_INLINE int group_bits(const ProbeGroup *g, const Block *block, int64_t b, const Probe *probe,
-                             int64_t i, Bits *out) {
+ALWAYS_INLINE int group_bits(const ProbeGroup *g, const RowBlock *block, int64_t b,
+                             const Probe *probe, int64_t i, Bits *out) {
     int any = 0;
     for (int k = 0; k < g->n_parts; k++) {
         const MeasureMatches *p = g->part + k;
@@ -109,7 +109,7 @@ ALWAYS_INLINE int group_emit_with(ProbeGroup *g, const Blocks *all, const Probe 
             int64_t b = next_block(p, a, a->first_block + cursor->part);
             cursor->part = b - a->first_block;
             if (cursor->part == a->n_blocks) break;
-            const Block *block = all->block[b];
+            const RowBlock *block = all->block[b];
             Bits bits;
             if (!block_meets(block, probe->lo[i], probe->hi[i])) continue;
             if (out->n + BLOCK_ROWS > out->capacity) return 0;
@@ -171,7 +171,7 @@ static inline int serve_groups(const Blocks *all, const Probe *probe, Cursor *cu
 }
 
 /* Add to `sure` those of the rows `maybe` of a block that pass. */
-static inline void decide(const MeasureMatches *p, const Block *block, int64_t probing,
+static inline void decide(const MeasureMatches *p, const RowBlock *block, int64_t probing,
                           const Bits *maybe, Bits *sure) {
     Components asks = components(&p->measure.probing, probing);
     for (int w = 0; w < WORDS; w++)

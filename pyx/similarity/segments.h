@@ -167,8 +167,8 @@ static inline void sums_up_to(const uint8_t *row, const uint8_t *const *probing,
 }
 
 /* Move those of `maybe` that pass to `sure`, row by row for AT_ONCE asking rows together. */
-static inline void decide_sums(const MeasureMatches *part, const Block *block, ImageProbe *probing,
-                               int64_t n) {
+static inline void decide_sums(const MeasureMatches *part, const RowBlock *block,
+                               ImageProbe *probing, int64_t n) {
     for (int w = 0; w < WORDS; w++) {
         uint64_t any = 0;
         for (int p = 0; p < n; p++) any |= probing[p].maybe.word[w];
@@ -193,7 +193,7 @@ static inline void decide_sums(const MeasureMatches *part, const Block *block, I
 /* Store the answers for one block of AT_ONCE asking rows, of which n are there. */
 static inline void settle(const Segments *s, MeasureMatches *part, int64_t b, int64_t from,
                           ImageProbe *probing, int64_t n) {
-    const Block *block = s->blocks.block[b];
+    const RowBlock *block = s->blocks.block[b];
     const SegmentContent *content = s->blocks.content[b];
     for (int64_t p = 0; p < n; p++) {
         const MatchSet *a = part->match_sets + from + p;
@@ -251,7 +251,7 @@ static inline void fill_together(Segments *s, MeasureMatches *part, int64_t from
     for (int64_t k = n; k < round_up(n, AT_ONCE); k++)
         s->probing[k].most = s->probing[k].least = NONE;
     for (int64_t b = first; b < stop; b++) {
-        const Block *block = s->blocks.block[b];
+        const RowBlock *block = s->blocks.block[b];
         Bits fit;
         time_bits(block, lo, hi, &fit);
         for (int64_t row = 0; row < block->n; row += chunk)
@@ -284,7 +284,7 @@ static int segments_serve(void *index, const Probe *probe, Cursor *cursor, Pairs
 
 /* Put a row into the last block, which has room for it. */
 static inline void segments_insert(Segments *s, Components row, int64_t time, int64_t number) {
-    Block *block = s->blocks.block[s->blocks.last - 1];
+    RowBlock *block = s->blocks.block[s->blocks.last - 1];
     SegmentContent *content = s->blocks.content[s->blocks.last - 1];
     int64_t at = block->n;
     content->open[at] = (Looseness){0, 0};

@@ -33,7 +33,7 @@ typedef struct {
     int64_t first, n, m, k;
     int64_t at;    /* of their lanes */
     int64_t whole; /* k is all that the measure needs: no item is left out */
-} Run;
+} LaneRun;
 
 typedef struct { /* begins with what must be zero at first */
     int64_t n, n_runs;
@@ -48,7 +48,7 @@ typedef struct { /* begins with what must be zero at first */
     SetProbe row[TOGETHER];
     SetProbe given[TOGETHER]; /* the same before they are put in order */
     int64_t bound[TOGETHER];
-    Run run[TOGETHER];
+    LaneRun run[TOGETHER];
 } SetProbes;
 
 static inline int64_t n_lanes(const Lanes *l) { return l->n_own + l->n_shared; }
@@ -173,9 +173,9 @@ static inline int room_for_lanes(SetProbes *q) {
 /* The lanes that are counted for one row, an even number; there is room for them.  A row that
  * shares `needed` of n items shares PREFIX_COUNT of any n - needed + PREFIX_COUNT of them: the
  * rarest ones find the fewest rows. */
-static inline Run row_lanes(SetProbes *q, const Lanes *lanes, const int32_t *codes,
-                            const SetProbe *a, int prefix) {
-    Run run = {.m = a->items, .k = a->needed, .at = q->used, .whole = 1};
+static inline LaneRun row_lanes(SetProbes *q, const Lanes *lanes, const int32_t *codes,
+                                const SetProbe *a, int prefix) {
+    LaneRun run = {.m = a->items, .k = a->needed, .at = q->used, .whole = 1};
     uint32_t *lane = q->lane + q->used;
     for (int64_t k = 0; k < a->items; k++)
         lane[k] = (uint32_t)(lane_of(lanes, codes[k]) * (int64_t)sizeof(Bits));

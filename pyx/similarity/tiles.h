@@ -145,7 +145,7 @@ typedef struct {
 /* Rows of one block that are near to each of a pack, for sure and maybe. */
 static inline void tile_rows(Tiles *t, const Measure *m, int64_t b, const Pack *pack,
                              const Bits *fits, Bits *sure, Bits *maybe) {
-    const Block *block = t->blocks.block[b];
+    const RowBlock *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
     if (t->quads) {
         if (t->quantized.scale != content->quantized.scale)
@@ -212,7 +212,7 @@ static inline int sorted_out(const Bits *sure, const Bits *maybe, const Bits *ow
 }
 
 /* Drop rows whose times lie outside; whether any is left. */
-static inline int keep_times(const Block *block, int64_t lo, int64_t hi, Bits *found,
+static inline int keep_times(const RowBlock *block, int64_t lo, int64_t hi, Bits *found,
                              Bits *unclear) {
     uint64_t any = 0;
     for (int w = 0; w < WORDS; w++) {
@@ -229,7 +229,7 @@ static inline int keep_times(const Block *block, int64_t lo, int64_t hi, Bits *f
 static inline int tile_known(const Tiles *t, const MeasureMatches *part, int64_t b,
                              const MatchSet *a, int far, int other, const Bits *sure,
                              const Bits *maybe, const Bits *fits, Bits *found, Bits *unclear) {
-    const Block *block = t->blocks.block[b];
+    const RowBlock *block = t->blocks.block[b];
     const TileContent *content = t->blocks.content[b];
     const Bits none = {{0}};
     if (b < a->first_block || b >= a->first_block + a->n_blocks) return 0;
@@ -247,7 +247,7 @@ static inline int tile_known(const Tiles *t, const MeasureMatches *part, int64_t
 /* The answers of a pack, from number `from` on, for one block. */
 static inline void tile_block(Tiles *t, MeasureMatches *part, int64_t b, int64_t from,
                               const Pack *pack) {
-    const Block *block = t->blocks.block[b];
+    const RowBlock *block = t->blocks.block[b];
     const int product = t->measure == DOT || t->measure == COSINE;
     const int above = part->measure.operation == ABOVE || part->measure.operation == FROM;
     const int far = above != product; /* what the tile calls near is what is not wanted */
@@ -319,7 +319,7 @@ static int tiles_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *o
 
 /* Put a row into the last block, which has room for it. */
 static inline void tiles_insert(Tiles *t, Components row, int64_t time, int64_t number) {
-    Block *block = t->blocks.block[t->blocks.last - 1];
+    RowBlock *block = t->blocks.block[t->blocks.last - 1];
     TileContent *content = t->blocks.content[t->blocks.last - 1];
     int64_t at = block->n;
     float *values = part_values(t, content, at) + (at & 31);

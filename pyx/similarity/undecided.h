@@ -6,7 +6,7 @@
 
 typedef struct {
     const MeasureMatches *part;
-    const Block *block;
+    const RowBlock *block;
     int64_t width; /* of the vectors of both */
     Bits *found;   /* by number of the asking row; what passes is added */
     int64_t n;

@@ -129,7 +129,8 @@ def test_every_test_lies_in_a_folder() -> None:
 # names that once meant several things each
 ONCE = (
     *("Probe", "Hop", "Part", "Waiting", "Output", "Store", "Clock", "Statistics", "Route"),
-    *("Segment", "Side", "Rows", "Counts", "Options", "Step", "Held", "Window"),
+    *("Segment", "Side", "Rows", "Counts", "Options", "Step", "Held", "Window", "Run", "Source"),
+    *("Block", "Limits", "Work", "Sample"),
 )
 
 

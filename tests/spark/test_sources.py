@@ -15,7 +15,7 @@ from pyarrow import parquet
 from pyspark.sql import functions as F
 from windjoin.arrow.parquet import BATCH_BYTES, ParquetPart, read
 from windjoin.spark import joining
-from windjoin.spark.sources import Source, local_paths, parquet_paths
+from windjoin.spark.sources import FrameSource, local_paths, parquet_paths
 
 from tests.spark import MARKS
 from tests.spark.queries import chain, rows_of, table
@@ -168,7 +168,7 @@ def test_files_without_rows_are_no_trouble(spark: Any, tmp_path: Path) -> None:
     given = {name: spark.createDataFrame(rows) for name, rows in tables.items()}
     given["a"].write.parquet(str(tmp_path / "none"))
     given["a"] = spark.read.parquet(str(tmp_path / "none"))
-    assert Source(given["a"], 2, direct=True).rows == 0
+    assert FrameSource(given["a"], 2, direct=True).rows == 0
     for strategy in ("single", "atr"):
         assert wjs.join(query, given, hosts=2, strategy=strategy).count() == 0
 
