@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import log
+from math import exp, log
 
 from windjoin.diffusion.scenario import Costs, Scenario
 from windjoin.diffusion.segments import StreamProfile, check_profiles
@@ -19,7 +19,7 @@ from windjoin.pyx.base.figures import figure
 SEGMENTS = (2, 4, 8, 16)  # per window: what segment lengths are tried
 COPIES = (2, 4)
 EQUALS = 0.02  # shares of the input that differ by less are equal
-CTR_SPREAD = (6.0, 1 / 16)  # hosts at work at a time, and more per host: measured, see `_Model.ctr`
+INSTANT = 1e-9  # seconds: the shortest run
 ROUTED_BALANCE = 0.85  # mean load at which the busiest of several routed hosts is full: measured
 HEADROOM = 2.0  # times the rates: what fewer hosts must keep up with to be enough
 KNOWN = ("single", "groups", "atr", "ctr", "psp")
@@ -31,7 +31,7 @@ class LoadStatistics:
 
     profiles: tuple[StreamProfile, ...]
     costs: Costs = field(default_factory=Costs)
-    patience_s: float = 60.0  # results that come so much later count half
+    patience_s: float = 60.0  # how long a run lasts, and so until when results count
     keyed: bool = False  # all rows of a result are equal in one key: partition groups are possible
     hot_key: float = 0.0  # share of the rows that have the most frequent value of that key
     scanned: bool = True  # a probe costs by the share of the window that is at the host
@@ -198,39 +198,41 @@ class _Model:
         """A row of another stream goes to ``1 + (W_i + W_M) / T`` hosts: Gu, Yu, Wang 2007, eq. 2.
 
         A master's segment is one host's work.  Where the input needs k hosts, the work that comes
-        in a time ``T`` takes that host ``k T``: long segments replicate less and answer later.
+        for it in ``T + W_M`` takes that host ``k T``: long segments replicate less and answer
+        later, and a run may be over before all hosts have been given one.
         """
         options = []
-        for seconds in self._lengths():
+        for seconds in lengths(self.profiles):
             for master in range(len(self.profiles)):
                 copies = sum(
                     self.share[i] * self._copies(i, master, seconds)
                     for i in range(len(self.profiles))
                 )
-                reach = self.profiles[master].window / 1000.0
+                span = seconds + self.profiles[master].window / 1000.0
                 parallel = self._balanced(len(self.speeds))
                 work = copies * self.costs.receive_ms + (copies - 1) * self.costs.call_ms
-                needed = min((self.base + work) * self.rate, len(self.speeds))
-                late = max(needed * seconds - seconds - reach, 0.0) / 2
+                needed = min((self.base + work) * self.rate, len(self.speeds))  # hosts at work
                 parameters = {"segment_s": seconds}
                 formula = (
                     f"equation 2: a row is at {figure(copies)} hosts, T = {self._part(seconds)},"
                     f" master {self.profiles[master].name}"
                 )
+                taken = max(needed * seconds, span)
+                done = _within(self.patience_s, taken) / _within(self.patience_s, span)
                 options.append(
-                    self._estimate("atr", parameters, work, parallel, formula, late_s=late)
+                    self._estimate("atr", parameters, work, parallel, formula, done=done)
                 )
         return _best(options)
 
     def ctr(self) -> Estimate:
         """Gu, Yu, Wang 2007, eq. 3, with ``|V| = 1 + ln(1 + m)`` hosts for m correlated segments.
 
-        A cover prefers hosts that hold much, so work stays on a part of the cluster however large
-        it is; and what waits at one hop waits again at the next, so in overload every hop passes
-        only the share that it keeps up with.
+        What is probed lies at as many places as there are segments in the windows, copies included,
+        and hosts that none of them came to have nothing to do.  In overload what waits at one hop
+        waits again at the next, behind newer rows: see `_through`.
         """
         options = []
-        for seconds in self._lengths():
+        for seconds in lengths(self.profiles):
             for copies in COPIES:
                 work = visited = 0.0
                 for i in range(len(self.profiles)):
@@ -240,15 +242,19 @@ class _Model:
                     called = sum(self.elements[i]) * (hop - 1) * self.costs.call_ms
                     work += self.share[i] * (sent + received + called)
                     visited += self.share[i] * hop
-                parallel = self._balanced(CTR_SPREAD[0] + CTR_SPREAD[1] * len(self.speeds))
+                places = sum(p.window / (1000.0 * seconds) + 1 for p in self.profiles)
+                places *= min(copies, len(self.speeds)) / len(self.speeds)  # at each host
+                parallel = self._balanced(len(self.speeds) * (1 - exp(-places)))
                 parameters = {"segment_s": seconds, "copies": float(copies)}
                 hops = len(self.profiles) - 1
                 formula = (
                     f"equation 3: |V| = {figure(visited)} hosts at each of {hops} hops,"
                     f" T = {self._part(seconds)}, {copies} copies"
                 )
+                needed = (self.base + work) * self.rate / parallel
+                done = _through(needed, hops) * max(needed, 1.0)
                 options.append(
-                    self._estimate("ctr", parameters, work, parallel, formula, hops=hops)
+                    self._estimate("ctr", parameters, work, parallel, formula, done=done)
                 )
         return _best(options)
 
@@ -268,7 +274,9 @@ class _Model:
         parallel, passing = self._parallel(hosts), passed * step
         if passing:
             parallel = min(parallel, min(self.speeds) * work / passing)
-        return self._estimate("psp", {}, work, parallel, formula, hops=hosts)
+        needed = (self.base + work) * self.rate / parallel
+        done = min(1.0, 1 / needed) ** (hosts - 1) if needed else 1.0
+        return self._estimate("psp", {}, work, parallel, formula, done=done)
 
     # -- parts of the formulas
 
@@ -280,14 +288,12 @@ class _Model:
         parallel: float,
         formula: str,
         *,
-        hops: int = 1,
-        late_s: float = 0.0,
+        done: float = 1.0,
     ) -> Estimate:
+        """``done``: the share of what hosts could take that comes out in time."""
         work = self.base + overhead
         needed = work * self.rate
-        share = min(1.0, parallel / needed) ** hops if needed else 1.0
-        if late_s > 0:
-            share *= self.patience_s / (self.patience_s + late_s)
+        share = min(1.0, parallel / needed) * done if needed else 1.0
         extra = overhead - self.costs.receive_ms
         return Estimate(strategy, parameters, share, work, extra, parallel, formula)
 
@@ -337,9 +343,43 @@ class _Model:
         longest = max(profile.window for profile in self.profiles) / 1000.0
         return f"{figure(seconds / max(longest, 1e-9))} of the longest window"
 
-    def _lengths(self) -> list[float]:
-        longest = max(profile.window for profile in self.profiles) / 1000.0
-        return [max(longest / count, 0.1) for count in SEGMENTS]
+
+def lengths(profiles: Sequence[StreamProfile]) -> list[float]:
+    """What segment lengths are tried, in seconds."""
+    longest = max(profile.window for profile in profiles) / 1000.0
+    return [max(longest / count, 0.1) for count in SEGMENTS]
+
+
+def _within(run: float, taken: float) -> float:
+    """Which share of its work is done in a run, if hosts begin evenly over it and take so long.
+
+    >>> _within(100.0, 10.0), _within(100.0, 1000.0)
+    (0.95, 0.05)
+    """
+    run = max(run, INSTANT)
+    if taken <= run:
+        return 1 - taken / (2 * run)
+    return run / (2 * taken)
+
+
+def _through(load: float, hops: int) -> float:
+    """Which share of the input comes through so many hops at hosts with that load.
+
+    Hosts serve in order of arrival.  In overload what waits grows with time: work that came at time
+    ``t`` is done at ``g t``, and makes the next hop's work then.  A host has to do the share ``1 /
+    hops`` of the load for rows of each hop, and what is of hop ``h`` came ``g ** (h - 1)`` times as
+    early, so ``g = load / hops * sum(g ** -(h - 1))``; what left the last hop by ``t`` came in by
+    ``t / g ** hops``.
+
+    >>> [round(_through(load, hops), 3) for load, hops in ((0.5, 3), (2.0, 1), (2.0, 2))]
+    [1.0, 0.5, 0.382]
+    """
+    low, high = 1.0, max(load, 1.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        asked = load / hops * sum(middle**-h for h in range(hops))
+        low, high = (middle, high) if asked > middle else (low, middle)
+    return float(low**-hops)
 
 
 def _best(options: Sequence[Estimate]) -> Estimate:

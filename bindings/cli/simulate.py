@@ -10,10 +10,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from windjoin.diffusion.choose import LoadStatistics, choose
 from windjoin.diffusion.errors import RoutingError
 from windjoin.diffusion.scenario import Scenario, ScenarioError, load_scenario
 from windjoin.diffusion.simulator import Outcome, simulate, with_hosts
+from windjoin.diffusion.tried import choose_tried
 from windjoin.figures import figure
 
 MEASURES = (
@@ -152,8 +152,7 @@ def _print_plain(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def _print_choice(scenario: Scenario, counts: Sequence[int]) -> None:
     for hosts in counts:
-        specs = [spec.cpu for spec in _on(scenario, hosts).hosts for _ in range(spec.count)]
-        choice = choose(LoadStatistics.of(scenario), specs)
+        choice = choose_tried(_on(scenario, hosts))
         parameters = ", ".join(f"{key} {figure(value)}" for key, value in choice.parameters.items())
         with_them = f" with {parameters}" if parameters else ""
         print(f"{hosts} hosts: choose {choice.strategy}{with_them}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from windjoin.diffusion.choose import Choice, LoadStatistics, choose
 from windjoin.diffusion.scenario import Costs, HostSpec, Scenario, StreamSpec
@@ -36,7 +38,7 @@ def test_more_work_than_one_host_can_do_is_spread() -> None:
 
 def test_expensive_comparisons_on_free_links_choose_the_ring_over_hops() -> None:
     costs = Costs(send_ms=0, receive_ms=0, probe_ms=500)
-    shares = {e.strategy: e.share for e in chosen(scenario(5, hosts=30, costs=costs)).estimates}
+    shares = {e.strategy: e.share for e in chosen(scenario(10, hosts=30, costs=costs)).estimates}
     assert shares["psp"] >= max(shares.values()) * 0.999
     assert shares["psp"] > shares["ctr"]
 
@@ -112,3 +114,33 @@ def test_as_many_hosts_as_are_enough_find_as_much_as_all(rate: float) -> None:
     }
     all_hosts, enough, one = found.values()
     assert enough > 0.9 * all_hosts > one
+
+
+def test_long_segments_leave_hosts_without_any_until_the_run_is_over() -> None:
+    """With T = 15 s and 150 s only ten of a hundred hosts are given a segment of the master's."""
+    busy = scenario(300, hosts=100, streams=2, costs=Costs(probe_ms=100))
+    found = {
+        seconds: simulate(replace(busy, seconds=150, segment_s=seconds), "atr").results
+        for seconds in (15.0, 1.875)
+    }
+    known = replace(LoadStatistics.of(busy), patience_s=150.0)
+    (atr,) = (e for e in choose(known, 100).estimates if e.strategy == "atr")
+    assert atr.parameters["segment_s"] == 1.875
+    assert found[1.875] > 4 * found[15.0]
+
+
+def test_a_run_without_any_time_is_planned_as_a_very_short_one() -> None:
+    known = LoadStatistics.of(scenario(60, hosts=8))
+    none, short = (choose(replace(known, patience_s=run), 8) for run in (0.0, 1e-6))
+    assert none == short
+    assert 0 < none.estimates[0].share <= 1
+
+
+@pytest.mark.parametrize("rate", [15, 30])
+def test_what_waits_at_each_hop_comes_through_as_the_formula_says(rate: float) -> None:
+    """On two hosts that hold everything, at twice and four times what they can do."""
+    busy = replace(scenario(rate, hosts=2, costs=Costs(probe_ms=50)), segment_s=3.75, seconds=900)
+    (ctr,) = (e for e in chosen(busy).estimates if e.strategy == "ctr")
+    run = simulate(busy, "ctr")
+    full = simulate(replace(busy, costs=Costs(probe_ms=0.01, send_ms=0, receive_ms=0)), "single")
+    assert run.results / full.results == pytest.approx(ctr.share, rel=0.3)
