@@ -387,7 +387,12 @@ class Keeper:
 
     def clean_up(self, report: ProgressFunction | None = None) -> Iterator[list[Any]]:
         """All results that are owed now."""
+        self._allowance.rows = 0  # if it is left, pushes go on with it
         return self.owing.all(report)
+
+    def went_on(self) -> None:
+        """Results so far were found elsewhere, with rows that are not here."""
+        self._results_then = self._live.results
 
     def finish_jobs(self) -> Iterator[list[Any]]:
         """The rest of what clean-ups under way give."""

@@ -63,6 +63,8 @@ def _fill(
     if session._memory is not None:
         resume_keeper(session._memory, about["memory"], folder)
     _take_counters(session, session._live, manifest)
+    if session._memory is not None:
+        session._memory.went_on()
     found = session._live.loaded(about["given_before"])
     if len(found[0]):
         session._owed.append(session._results(session._numbered(found)))

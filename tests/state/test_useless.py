@@ -151,3 +151,24 @@ def test_a_space_that_was_cleared_is_as_a_new_one(spread: int) -> None:
     assert (space.used, space.n_codes, space.nbytes) == (0, 0, before)
     assert space.encode(keys[::-1].copy()).tolist() == other.encode(keys[::-1].copy()).tolist()
     assert space.nbytes == before
+
+
+def test_what_a_save_finishes_leaves_with_the_next_push(tmp_path: Path) -> None:
+    query, tables = sparse(2, 10 * ROWS, 30_000, 1)
+    known = {name: table.schema for name, table in tables.items()}
+    session = query.open(
+        known, lateness=4, memory=limit_of(query, tables, 0.3), spill=tmp_path / "spill"
+    )
+    before = now = 0
+    for start in range(0, ROWS, 100):
+        for name, table in tables.items():
+            session.push(name, table.slice(start, 100))
+        before, now = now, session.metrics["memory"]["spills"]
+        if before == now >= 2:  # rows come the compiled way
+            break
+    next(iter(session.clean_up()))
+    session.save(tmp_path / "snap")
+    rows = tables["a"].slice(start + 100)
+    assert session.push("a", rows.slice(0, 1)).num_rows >= 2  # what the save found, too
+    assert session.push("a", rows.slice(1, 1)).num_rows <= 1
+    session.abandon()
