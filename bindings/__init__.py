@@ -20,8 +20,9 @@ from windjoin.errors import (
     StateError,
     WindjoinError,
 )
-from windjoin.expressions import Expression, udf
+from windjoin.expressions import Expression
 from windjoin.fragments import Fragment, Site
+from windjoin.function_nodes import udf
 from windjoin.memory import Memory
 from windjoin.methods import coalesce, greatest, least
 from windjoin.planner import Plan, plan

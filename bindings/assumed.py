@@ -8,16 +8,8 @@ from typing import Any
 import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.durations import Duration
-from windjoin.expressions import (
-    Binary,
-    Column,
-    Constant,
-    Expression,
-    PairFunction,
-    Parallel,
-    Udf,
-    Unary,
-)
+from windjoin.expressions import Binary, Column, Constant, Expression, Unary
+from windjoin.function_nodes import PairFunction, Parallel, Udf
 from windjoin.methods import Method
 from windjoin.query import Query
 

@@ -22,11 +22,9 @@ from windjoin.expressions import (
     Comparison,
     Constant,
     Expression,
-    PairFunction,
-    Parallel,
-    Udf,
     Unary,
 )
+from windjoin.function_nodes import PairFunction, Parallel, Udf
 from windjoin.instants import instant_value
 from windjoin.kinds import (
     BOOL,

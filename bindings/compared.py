@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any, cast
 
 from windjoin.checking import Typed
-from windjoin.expressions import MIRRORED, Comparison, Constant, Udf
+from windjoin.expressions import MIRRORED, Comparison, Constant
+from windjoin.function_nodes import Udf
 from windjoin.kernels.spec import MeasureOperator
 from windjoin.kinds import INT64_MAX, INT64_MIN
 from windjoin.operands import Recipe, bounded, form_of, itself

@@ -24,10 +24,9 @@ from windjoin.expressions import (
     Comparison,
     Constant,
     Expression,
-    PairFunction,
-    Udf,
     Unary,
 )
+from windjoin.function_nodes import PairFunction, Udf
 from windjoin.kernels.spec import Call
 from windjoin.kinds import BOOL, FLOAT, NULL, Kind
 from windjoin.methods import Coalesce, Extreme, Method

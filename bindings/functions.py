@@ -11,7 +11,7 @@ from windjoin.checking import Typed
 from windjoin.columns import Values
 from windjoin.errors import DataError, FunctionError, QueryError
 from windjoin.evaluate import both
-from windjoin.expressions import Udf
+from windjoin.function_nodes import Udf
 from windjoin.kernels import functions
 from windjoin.kernels.compiling import CompileError, Returned, exception_of, returned
 from windjoin.kernels.spec import Call, Dtype

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.random import Generator
-from windjoin.expressions import udf
+from windjoin.function_nodes import udf
 from windjoin.query import Query, join
 from windjoin.similarity import overlap
 from windjoin.streams import Stream, stream

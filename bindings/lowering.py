@@ -18,15 +18,8 @@ from windjoin.checking import Typed, check, check_condition, column_type
 from windjoin.compared import ComparedValue, compared, of_several
 from windjoin.conjunctions import atoms
 from windjoin.exact import at_least, at_most
-from windjoin.expressions import (
-    MIRRORED,
-    Comparison,
-    Constant,
-    Expression,
-    PairFunction,
-    Udf,
-    Unary,
-)
+from windjoin.expressions import MIRRORED, Comparison, Constant, Expression, Unary
+from windjoin.function_nodes import PairFunction, Udf
 from windjoin.kernels import spec
 from windjoin.measures import has_kernel, operands
 from windjoin.operands import Recipe, Rule, bounded, form_of, itself, word_count

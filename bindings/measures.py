@@ -11,7 +11,8 @@ import pyarrow.types as pat
 from windjoin.checking import Typed
 from windjoin.columns import Values
 from windjoin.errors import SchemaError
-from windjoin.expressions import Expression, PairFunction
+from windjoin.expressions import Expression
+from windjoin.function_nodes import PairFunction
 from windjoin.kernels.scores import NO_COUNT
 from windjoin.kernels.similarity import measure_columns
 from windjoin.kernels.spec import WideForm

@@ -15,7 +15,8 @@ from windjoin.checking import Typed, check, column_type
 from windjoin.columns import Values
 from windjoin.errors import DataError, SchemaError
 from windjoin.evaluate import Known, evaluate, raising_call
-from windjoin.expressions import Alias, Column, Expression, PairFunction
+from windjoin.expressions import Alias, Column, Expression
+from windjoin.function_nodes import PairFunction
 from windjoin.kernels.threads import in_threads
 from windjoin.kinds import INT64_MAX, INT64_MIN, arrow_type
 from windjoin.layout import gatherable, has_dictionary, taken

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from windjoin.errors import QueryError, SchemaError
-from windjoin.expressions import Column, Expression, PairFunction, Parallel
+from windjoin.expressions import Column, Expression
+from windjoin.function_nodes import PairFunction, Parallel
 from windjoin.kinds import value_type
 
 if TYPE_CHECKING:

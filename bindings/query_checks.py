@@ -7,17 +7,8 @@ from typing import Any
 
 from windjoin.conjunctions import conjuncts
 from windjoin.errors import QueryError, hint, quoted
-from windjoin.expressions import (
-    Alias,
-    Between,
-    Binary,
-    Column,
-    Comparison,
-    Expression,
-    PairFunction,
-    Udf,
-    Unary,
-)
+from windjoin.expressions import Alias, Between, Binary, Column, Comparison, Expression, Unary
+from windjoin.function_nodes import PairFunction, Udf
 from windjoin.hows import Sides
 from windjoin.methods import CONDITIONS, Coalesce, Method
 from windjoin.streams import Stream

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 from windjoin.errors import QueryError
-from windjoin.expressions import Column, Expression, PairFunction, Parallel
+from windjoin.expressions import Column, Expression
+from windjoin.function_nodes import PairFunction, Parallel
 
 Weights = Expression | tuple[Expression, Expression]
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.random import Generator
 from windjoin.binding import BoundQuery
-from windjoin.expressions import Expression, udf
+from windjoin.expressions import Expression
+from windjoin.function_nodes import udf
 from windjoin.kernels.batch import statistics_of
 from windjoin.kernels.spec import Rows
 from windjoin.kernels.statistics import Statistics

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from windjoin.columns import load, together
 from windjoin.errors import DataError
 from windjoin.evaluate import doubles
-from windjoin.expressions import Column, Expression, Parallel
+from windjoin.expressions import Column, Expression
+from windjoin.function_nodes import Parallel
 from windjoin.kernels.spec import I64, ArrayColumn, SetColumn, WideForm
 from windjoin.kinds import value_type
 from windjoin.layout import laid_out, plain_type

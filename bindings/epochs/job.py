@@ -15,7 +15,8 @@ from windjoin.epochs.requested import Requested
 from windjoin.epochs.routing import Units
 from windjoin.epochs.storage import Folder
 from windjoin.epochs.stores import folder_at
-from windjoin.expressions import Expression, Udf
+from windjoin.expressions import Expression
+from windjoin.function_nodes import Udf
 from windjoin.query import Query
 from windjoin.shedding import Shedding
 

@@ -6,7 +6,8 @@ import sys
 from typing import Any
 
 from windjoin.errors import StateError
-from windjoin.expressions import Expression, Udf
+from windjoin.expressions import Expression
+from windjoin.function_nodes import Udf
 from windjoin.kernels.fingerprint import fingerprint
 from windjoin.query import Query
 

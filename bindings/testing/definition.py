@@ -9,7 +9,7 @@ import pyarrow as pa
 from windjoin.binding import BoundQuery
 from windjoin.checking import Typed, check
 from windjoin.durations import NANOSECONDS, Duration
-from windjoin.expressions import PairFunction
+from windjoin.function_nodes import PairFunction
 from windjoin.inputs import as_table
 from windjoin.layout import gatherable
 from windjoin.output import plain_column

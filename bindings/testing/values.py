@@ -19,18 +19,8 @@ from windjoin.arrays import as_array
 from windjoin.checking import Typed
 from windjoin.columns import load
 from windjoin.errors import FunctionError
-from windjoin.expressions import (
-    Alias,
-    Between,
-    Binary,
-    Column,
-    Comparison,
-    Constant,
-    PairFunction,
-    Parallel,
-    Udf,
-    Unary,
-)
+from windjoin.expressions import Alias, Between, Binary, Column, Comparison, Constant, Unary
+from windjoin.function_nodes import PairFunction, Parallel, Udf
 from windjoin.kinds import UNIT_STEPS, Kind, arrow_type
 from windjoin.method_rules import evaluate_method
 from windjoin.methods import Coalesce, Method

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from windjoin.conjunctions import conjuncts
 from windjoin.durations import Duration
 from windjoin.errors import QueryError
-from windjoin.expressions import Column, Expression, PairFunction
+from windjoin.expressions import Column, Expression
+from windjoin.function_nodes import PairFunction
 
 a, b, c = (wj.stream(name, time="t", window="5s") for name in "abc")
 

@@ -11,7 +11,7 @@ import pytest
 import windjoin as wj
 from windjoin.columns import Values
 from windjoin.errors import QueryError, SchemaError
-from windjoin.expressions import PairFunction
+from windjoin.function_nodes import PairFunction
 from windjoin.kinds import INTEGER, Kind
 from windjoin.output import table_fetch
 from windjoin.pairs import register
