@@ -35,7 +35,9 @@ PARTS: dict[str, tuple[str, Part]] = {
     ),
     "named": (
         "The named workloads as streams",
-        lambda s, g: [line for name in g.workloads for line in named(s, name, g.first, g.times)],
+        lambda s, g: [
+            line for name in g.workloads for line in named(s, name, g.first, g.times, g.warm)
+        ],
     ),
     "state": ("The log", lambda s, g: adapting.log_bytes(s, g.many)),
     "slots": ("Slots that come and go", lambda s, g: adapting.changed(s)),

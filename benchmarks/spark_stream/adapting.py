@@ -20,7 +20,7 @@ from benchmarks.spark_stream.epochs import Files, bytes_of, folder, session
 SLOTS, BY = 4, 4
 FIRST, LAST, EPOCHS = 8, 22, 30  # from which epoch up to which a slot is slow, and all
 WITHIN = 5  # epochs in which shares have to follow
-ROWS, KEYS = 2_000, 64
+ROWS, KEYS = 10_000, 64
 SECOND = 1_000_000
 SCHEMA = "t timestamp, k long, x double"
 

@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 import windjoin.spark as wjs
 from pyspark.sql import functions as F
+from windjoin.spark.joining import cores
 
 from benchmarks.peers import letters
 from benchmarks.spark.engines import NUMBERS, ours, query_of
 from benchmarks.spark.record import Line, told
 from benchmarks.spark.run import answer, cpu_seconds, with_bytes
+from benchmarks.spark_stream import equality
 from benchmarks.spark_stream.epochs import Files, folder, state_store
 from benchmarks.workloads import WORKLOADS, Workload
 
@@ -128,9 +130,16 @@ def check(workload: Workload, name: str, epochs: int, total: tuple[int, int]) ->
         raise SystemExit(f"{workload.name}, {name}: {total}, a wrong answer")
 
 
-def named(spark: Any, name: str, first: int | None = None, times: int = TIMES) -> list[Line]:
-    """The first epochs of a workload, as a whole, and by what one would do without windjoin."""
+def named(
+    spark: Any, name: str, first: int | None = None, times: int = TIMES, warm: int = 0
+) -> list[Line]:
+    """The first epochs of a workload, as a whole, and by what one would do without windjoin.
+
+    ``warm``: epochs of a small join before each engine, as a query that runs on has compiled what
+    it uses, and these have few epochs.
+    """
     workload = WORKLOADS[name]
+    _warm_up(spark, equality.ours, warm)
     every = epochs_of(workload)
     epochs = first or every
     streams = [joined_epochs(spark, workload, "stream", epochs) for _ in range(times)]
@@ -147,6 +156,7 @@ def named(spark: Any, name: str, first: int | None = None, times: int = TIMES) -
     if name in PEERS:
         peer = PEERS[name]
         state_store(spark, "hdfs")
+        _warm_up(spark, equality.theirs, warm)
         joined_epochs(spark, workload, peer, 1)
         other, found = joined_epochs(spark, workload, peer, epochs)
         same({"stream": total, peer: found})
@@ -158,6 +168,11 @@ def named(spark: Any, name: str, first: int | None = None, times: int = TIMES) -
             Line(f"{name} as streams, against {peer}: CPU", other / own, 10, detail=detail)
         )
     return lines
+
+
+def _warm_up(spark: Any, engine: Any, epochs: int) -> None:
+    if epochs:
+        equality.run(spark, equality.Shape(equality.WARM_UP, epochs), engine, cores(spark))
 
 
 def same(found: dict[str, tuple[int, int]]) -> None:
