@@ -95,7 +95,7 @@ def _decided(job: Job, epoch: int) -> Manifest | None:
 def _first(job: Job, run: str, now: float, slots: int | None) -> Manifest:
     nothing: Marks = (None,) * job.streams
     count = slots or job.slots
-    every = [Routes(job.units, Owners.in_turn(count))]
+    every = [_as_before(job, 0, Routes(job.units, Owners.in_turn(count)), count, nothing)]
     window: tuple[Entry, ...] = ()
     known = job.static
     if known is not None:
@@ -125,6 +125,8 @@ def _next(
     routes, state = _routes(job, parent, report, newest, watermarks, count)
     if router is not None:
         routes, state = router(job, parent, report, routes, count, now)
+    if parent.run != run:
+        routes = _as_before(job, epoch, routes, count, newest)
     every, placed, own = with_routes(parent.every, [*window, *gone], routes)
     entries = placed[: len(window)]
     return Manifest(
@@ -324,6 +326,20 @@ def _routes(
         lows = [low for entry in entries for low in entry.low if low is not None]
         owners = owners.without(own.units.between(min([*known, *lows]), 0)[0])
     return Routes(own.units, owners), parent.state
+
+
+def _as_before(job: Job, epoch: int, routes: Routes, slots: int, newest: Marks) -> Routes:
+    """Routes by the units of another run that has decided on this epoch, if there is one.
+
+    In which epoch rows without partners come out depends on units; a sink may have taken what the
+    other run found, or takes what is found now.
+    """
+    other = _decided(job, epoch)
+    if other is None or other.own.units == routes.units or other.stages != job.stages:
+        return routes
+    same = other.slots == slots
+    owners = other.own.owners if same else fewer_or_more(other.own, slots, newest)
+    return Routes(other.own.units, owners)
 
 
 def totals_of(names: Sequence[str], before: dict[str, Any], report: EpochReport) -> dict[str, Any]:

@@ -58,16 +58,18 @@ class Cluster:
 
     def epoch(
         self, epoch: int, rows: Mapping[str, Any], *, router: Any = None,
-        until: int | None = None, again: Sequence[int] = (),
+        until: int | None = None, again: Sequence[int] = (), adopt: bool = False,
     ) -> list[pa.RecordBatch]:  # fmt: skip
         """The results of an epoch; only of the first slots if it is broken off.
 
         Slots in ``again`` run twice: of a task's attempts one gives the results.
         """
-        manifest = decide(self.job, epoch, self.run, now=lambda: self.clock, router=router)
+        manifest = decide(
+            self.job, epoch, self.run, now=lambda: self.clock, router=router, adopt=adopt
+        )
         arrived = self._packed(manifest, rows)
         found: list[pa.RecordBatch] = []
-        for stage in range(self.job.stages):
+        for stage in range(manifest.stages):
             found = []
             order = list(range(manifest.slots))
             self.chance.shuffle(order)
@@ -79,7 +81,7 @@ class Cluster:
                 found += results
             if until is not None:
                 break
-            if stage < self.job.stages - 1:
+            if stage < manifest.stages - 1:
                 arrived = pa.Table.from_batches(found, SEGMENTS)
         self.hows.update(load["how"] for load in loads_of(self.job.log, manifest))
         return found

@@ -45,6 +45,9 @@ def members(case: Case, batches: list[pa.RecordBatch]) -> Results:
     return found
 
 
+ONLY_ADAPTIVE = ("ctr", "psp")
+
+
 def strategies_for(query: Any, case: Case) -> list[str]:
     """Those that can tell what is asked."""
     own, kept, asked = requested_by(query, schemas(case), Limits())
@@ -67,7 +70,8 @@ def test_epochs_give_out_what_has_no_partner(data: Any, case: Case, seed: int, s
     shares = st.lists(st.floats(0, 1), min_size=epochs - 1, max_size=epochs - 1)
     ends = borders(case, [draw(shares) for _ in case.streams])
     lateness = draw(st.sampled_from([0, 2, 30, 10**12]))
-    known = strategies_for(query, case)
+    adaptive = draw(st.booleans())  # as `windjoin.spark.start` does it, and not `stream`
+    known = [name for name in strategies_for(query, case) if adaptive or name not in ONLY_ADAPTIVE]
     options: dict[str, Any] = {"lateness": ticks(case, lateness), "small": small, "idle": "1s"}
     options["warm_bytes"] = draw(st.sampled_from([0, 10**9]))
     options["memory"] = draw(st.sampled_from([None, None, 500, 4_000]))
@@ -100,12 +104,37 @@ def test_epochs_give_out_what_has_no_partner(data: Any, case: Case, seed: int, s
                     rows[case.names[still]] = None
                 again = draw(st.sets(st.integers(0, 3)))
                 router = draw(st.sampled_from([None, None, anyhow(draw(st.randoms()))]))
-                out = cluster.epoch(epoch, rows, until=until, again=sorted(again), router=router)
+                out = cluster.epoch(
+                    epoch, rows, until=until, again=sorted(again), adopt=adaptive,
+                    router=router if adaptive else None,
+                )  # fmt: skip
             found += members(case, out)
             assert found <= expected, found - expected
         found += members(case, cluster.flush(epochs))
         assert Path(root).is_dir()
     assert found == expected, (found - expected, expected - found)
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+@pytest.mark.parametrize("strategies", [("single", "atr"), ("atr", "single")])
+def test_an_epoch_that_is_done_again_by_another_strategy_gives_the_same(
+    strategies: tuple[str, str], taken: int, tmp_path: Path
+) -> None:
+    """Also rows without partners, whichever of the two times a sink has taken."""
+    a, b = (wj.stream(name, time="t", window=5) for name in "ab")
+    query = wj.join(a, b, on=abs(a["x"] - b["x"]) <= 1, how="full")
+    times = pa.array([1, 2, 40, 41], pa.int64())
+    x = {"a": [1, 9, 1, 9], "b": [1, 5, 2, 5]}
+    tables = {name: pa.table({"t": times, "x": pa.array(x[name], pa.int64())}) for name in "ab"}
+    cluster = Cluster(query, {n: t.schema for n, t in tables.items()}, str(tmp_path), 1)
+    outs = []
+    for strategy in strategies:
+        cluster.start(run=strategy, slots=2, strategy=strategy, static={0: tables["a"]})
+        outs.append(cluster.epoch(0, {"a": None, "b": tables["b"].slice(0, 2)}))
+    found = [*outs[taken], *cluster.epoch(1, {"a": None, "b": tables["b"].slice(2)})]
+    rows = Counter(tuple(row.values()) for batch in [*found, *cluster.flush(2)]
+                   for row in batch.to_pylist())  # fmt: skip
+    assert rows == Counter(tuple(row.values()) for row in query.run(tables).to_pylist())
 
 
 HOWS = ["inner", "left", "right", "full", "semi", "anti"]
