@@ -335,6 +335,8 @@ def _as_before(job: Job, epoch: int, routes: Routes, slots: int, newest: Marks) 
     other run found, or takes what is found now.
     """
     other = _decided(job, epoch)
+    if other is not None:
+        check_same(other.query, job.described(), job.log.path())
     if other is None or other.own.units == routes.units or other.stages != job.stages:
         return routes
     same = other.slots == slots

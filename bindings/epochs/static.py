@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from windjoin.arrow.packing import as_schema
 from windjoin.arrow.places import at_place
 from windjoin.arrow.segments import arrow_array
@@ -23,6 +24,7 @@ from windjoin.epochs.slotfile import ALONE, MERGED, SlotWriter
 from windjoin.kernels.spec import Bools, Rows
 
 BEFORE = -1  # the epoch that their rows are of
+_BITS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +91,21 @@ def _usable(
 
 
 def _in_one_order(table: pa.Table) -> pa.Table:
-    """Rows by all their values that have an order: Spark collects them in any."""
-    keys: Any = [(f.name, "ascending") for f in table.schema if _has_order(f.type)]
-    return table.sort_by(keys).combine_chunks() if keys else table.combine_chunks()
+    """Rows by all their values: Spark collects them in any order."""
+    keys = [_key_of(column) for column in table.columns]
+    names = [str(number) for number in range(len(keys))]
+    order = pc.sort_indices(pa.table(keys, names), [(name, "ascending") for name in names])
+    return table.take(order).combine_chunks()
 
 
-def _has_order(kind: pa.DataType) -> bool:
-    return not (pa.types.is_nested(kind) or pa.types.is_interval(kind))
+def _key_of(column: pa.ChunkedArray) -> Any:
+    """What tells values apart that differ in a bit."""
+    kind = column.type
+    if pa.types.is_floating(kind):  # the zeros are equal, and every NaN is a NaN
+        return column.combine_chunks().view(_BITS[kind.bit_width])
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+        return pa.array([repr(value) for value in column.to_pylist()], pa.string())
+    return column
 
 
 def _present(rows: Rows) -> Bools:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from windjoin import errors
 
-# the last line of the traceback that a Python worker leaves
-_RAISED = re.compile(r"^windjoin\.errors\.(\w+): (.*)", re.MULTILINE | re.DOTALL)
+# what ends a traceback that a Python worker leaves, up to the next one or that of the JVM
+_RAISED = re.compile(
+    r"^windjoin\.errors\.(\w+): (.*?)"
+    r"(?=^During handling |^The above exc|^Traceback |^\tat |^JVM stacktrace|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def reason_of(error: BaseException | None) -> BaseException | None:
@@ -20,10 +25,15 @@ def reason_of(error: BaseException | None) -> BaseException | None:
     LogError('/log/0/1 is missing')
     >>> reason_of(PythonException("In a worker:\\nZeroDivisionError: division by zero"))
     """
-    if not isinstance(error, PySparkException):
+    if not isinstance(error, (PySparkException, Py4JError)):
         return error if isinstance(error, Exception) else None
-    raised = _RAISED.search(str(error))
-    kind = None if raised is None else getattr(errors, raised[1], None)
-    if raised is None or not isinstance(kind, type) or not issubclass(kind, errors.WindjoinError):
+    raised = _RAISED.findall(str(error))
+    if not raised:
         return None
-    return kind(raised[2].strip())
+    name, told = raised[-1]  # those before are its causes
+    kind = getattr(errors, name, None)
+    if not isinstance(kind, type) or not issubclass(kind, errors.WindjoinError):
+        return None
+    if issubclass(kind, errors.LateRowError):  # which has rows, too
+        kind = errors.DataError
+    return kind(told.strip())

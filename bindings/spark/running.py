@@ -27,8 +27,8 @@ from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.planning import check_slots
 from windjoin.epochs.reading import last_manifest
 from windjoin.epochs.running import of_query
-from windjoin.epochs.storage import Folder, local_path
-from windjoin.epochs.stores import below
+from windjoin.epochs.storage import local_path
+from windjoin.epochs.stores import below, folder_at
 from windjoin.errors import InputError, QueryError
 from windjoin.flags import check_flag
 from windjoin.query import Query
@@ -126,7 +126,7 @@ def _check_trigger(trigger: Any) -> None:
 
 def _check_log(job: Job, checkpoint: str) -> None:
     """Refuse another query than that of a checkpoint now, and not only in its next epoch."""
-    known = Folder(checkpoint).read_json("metadata")  # as Spark has written it
+    known = folder_at(checkpoint).read_json("metadata")  # as Spark has written it
     if known is not None:
         own = of_query(job, known["id"])
         last = last_manifest(own.log)

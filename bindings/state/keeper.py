@@ -168,14 +168,20 @@ class Keeper:
         return self._bytes
 
     def allows(self, coming: int) -> bool:
-        """Whether some rows may come as if there were no bound: nothing is on disk, or near it."""
+        """Whether some rows may come as if there were no bound.
+
+        The limit is far and nothing is on disk, or all rows have left and nothing is to be given.
+        """
         if self.hosts is not None or not (self._cleared if self.residence.epoch else self._far()):
             return False
         if coming > self._allowance.rows:
             self._measure()
             self._allowance.rows = self._soon(coming)
             self._since = 0 if self._allowance.rows else self._often  # it may be too much
-        return bool(coming <= self._allowance.rows)
+        if coming <= self._allowance.rows:
+            return True
+        self._allowance.rows = 0  # these rows are not taken off it
+        return False
 
     def _far(self) -> bool:
         """Whether the limit is far."""
@@ -383,6 +389,7 @@ class Keeper:
     def after_push(self, rows: int) -> Iterator[list[Any]]:
         """Owed results that are to leave now."""
         self.residence.recount()
+        self._allowance.rows = 0  # a clean-up that begins here may be left
         return self.owing.after_push(rows)
 
     def clean_up(self, report: ProgressFunction | None = None) -> Iterator[list[Any]]:
@@ -396,6 +403,7 @@ class Keeper:
 
     def finish_jobs(self) -> Iterator[list[Any]]:
         """The rest of what clean-ups under way give."""
+        self._allowance.rows = 0  # somebody has to give it out with the next push
         return self.owing.rest()
 
     def _cool(self) -> None:

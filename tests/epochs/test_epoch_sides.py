@@ -234,6 +234,27 @@ def test_another_how_is_refused_by_the_log(tmp_path: Path) -> None:
     other.run = "another"
     with pytest.raises(wj.QueryError, match="keep was a, now a, b"):
         other.epoch(1, rows)
+    with pytest.raises(wj.QueryError, match="keep was a, now a, b"):
+        other.epoch(0, rows)  # also the first epoch, done again
+
+
+def test_batch_rows_are_the_same_in_any_order(tmp_path: Path) -> None:
+    """Also rows that differ in what has no order, or in a sign of zero."""
+    rows = pa.table(
+        {
+            "t": [1, 1, 1, 1, 2],
+            "k": [1, 1, 1, 1, None],
+            ".x": pa.array([0.0, -0.0, float("nan"), float("nan"), 1.0]),
+            "tags": [["b"], ["a"], ["c"], None, []],
+        }
+    )
+    query = wj.join(A, B, on=A["k"] == B["k"])
+    folders = set()
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
+        cluster = Cluster(query, {"a": rows.schema, "b": SCHEMA}, str(tmp_path), 1)
+        cluster.start(slots=1, static={0: rows.take(pa.array(order))})
+        folders.add(cluster.job.static.folder)
+    assert len(folders) == 1
 
 
 def test_an_epoch_without_its_marks_is_refused(tmp_path: Path) -> None:
