@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from windjoin import errors
 
@@ -25,7 +24,9 @@ def reason_of(error: BaseException | None) -> BaseException | None:
     LogError('/log/0/1 is missing')
     >>> reason_of(PythonException("In a worker:\\nZeroDivisionError: division by zero"))
     """
-    if not isinstance(error, (PySparkException, Py4JError)):
+    if type(error).__module__ == "py4j.protocol":  # a client of Spark Connect has no py4j
+        return None
+    if not isinstance(error, PySparkException):
         return error if isinstance(error, Exception) else None
     raised = _RAISED.findall(str(error))
     if not raised:
