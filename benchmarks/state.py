@@ -84,10 +84,15 @@ def bounded(rows: int) -> dict[str, Any]:
     spilled = pushed(spilling, tables)
     assert spilled[0] == whole[0] == never[0]
     query, tables = three_way(rows // 24, payload=4096)
-    wide = pushed(opened(query, tables), tables)
-    keys = opened(query, tables, memory=max(sum(t.nbytes for t in tables.values()) // 20, 1))
-    cold = pushed(keys, tables)
+    small = max(sum(t.nbytes for t in tables.values()) // 20, 1)
+    first, *pairs = [  # the first of a process has to fetch its memory from the system
+        (pushed(opened(query, tables), tables), pushed(keys, tables))
+        for keys in (opened(query, tables, memory=small) for _ in range(4))
+    ]
+    wide, cold = (min((pair[k] for pair in pairs), key=lambda found: found[1]) for k in (0, 1))
     assert cold[0] == wide[0]
+    keys = opened(query, tables, memory=small)
+    pushed(keys, tables)
     return {
         "CPU with memory= never reached over without": never[1] / whole[1],
         "throughput with state 8x the limit over in memory": whole[1] / spilled[1],
@@ -96,6 +101,7 @@ def bounded(rows: int) -> dict[str, Any]:
         "clean-up results per second over the batch join's": cleaned(three_way(rows), spilling),
         "most bytes of state then over the limit": spilled[2] / limit,
         "throughput with payload 20x the limit over in memory": wide[1] / cold[1],
+        "the same, first run of the process": first[0][1] / first[1][1],
         "spills of rows then": keys.metrics["memory"]["spills"],
     }
 
