@@ -10,6 +10,8 @@ from windjoin.plan_model import NANOSECOND, Model, expected
 from windjoin.plan_work import StateSize, Work
 
 WINDOWS = 50  # of the longest: how much of the streams is looked at
+ALONE = 0.2  # of the joining is done by one thread after the other, and all of it takes
+SHARING = 0.1  # more on several: as W1 to W5 did on two (`benchmarks/plan_threads.py`)
 READY = ("row", "operand", "varlen", "varlen number")  # units of making rows ready
 
 
@@ -76,8 +78,9 @@ def _shared(ready: float, joined: float, threads: int, streams: int) -> ThreadPl
 
     Each part but the first takes rows of a window before it once more.
     """
-    joined *= 1 + (threads - 1) / WINDOWS
-    elapsed = ready / min(threads, streams) + joined / threads
+    if threads > 1:
+        joined *= 1 + SHARING + (threads - 1) / WINDOWS
+    elapsed = ready / min(threads, streams) + joined * (ALONE + (1 - ALONE) / threads)
     return ThreadPlan(threads, ready + joined, elapsed)
 
 
