@@ -98,7 +98,7 @@ def _in_one_order(table: pa.Table) -> pa.Table:
     return table.take(order).combine_chunks()
 
 
-def _key_of(column: pa.ChunkedArray) -> Any:
+def _key_of(column: pa.ChunkedArray[Any]) -> Any:
     """What tells values apart that differ in a bit."""
     kind = column.type
     if pa.types.is_floating(kind):  # the zeros are equal, and every NaN is a NaN
