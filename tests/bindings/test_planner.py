@@ -130,7 +130,7 @@ def test_tables_are_planned_for_threads() -> None:
     assert elapsed == sorted(elapsed)
     assert batch.threads == batch.alternatives[0].threads == plan.as_data()["batch"]["threads"]
     for one in batch.alternatives:
-        assert batch.cost <= one.cost <= 1.25 * batch.cost  # measured on two: 1.10 to 1.16
+        assert batch.cost <= one.cost <= 1.25 * batch.cost  # measured on two: 1.06 to 1.20
         assert one.cost / one.threads <= one.elapsed <= batch.cost
     two = next(one for one in batch.alternatives if one.threads == 2)
     assert 1.3 < batch.cost / two.elapsed < 1.75  # as long tables of W1 to W5 were measured
