@@ -9,6 +9,7 @@ from typing import Any
 from windjoin.diffusion.adaptive import AdaptiveRouter
 from windjoin.diffusion.choose import KNOWN, Estimate, LoadStatistics, choose
 from windjoin.diffusion.load import MAX_HOSTS, Host
+from windjoin.diffusion.psp import ring_segment
 from windjoin.diffusion.registry import STRATEGIES, make
 from windjoin.diffusion.router import Router
 from windjoin.diffusion.router_clock import LONGEST_WINDOW, RouterClock
@@ -203,7 +204,9 @@ def _segment(strategy: str, longest: int, hosts: int) -> int:
 
     In a ring a segment is stored at the head, where it must be short against a slice.
     """
-    parts = {"psp": 2 * hosts, "ctr": 8, "ctr-random": 8, "atr": 2, "atr-fixed": 2, "single": 1}
+    if strategy == "psp":
+        return ring_segment(longest, hosts)
+    parts = {"ctr": 8, "ctr-random": 8, "atr": 2, "atr-fixed": 2, "single": 1}
     return max(longest // parts.get(strategy, 4), 1)
 
 

@@ -81,7 +81,7 @@ class FlowMaker:
                 here -= self._void(k, host, max(start, low), min(stop, now), marks)
             partners = whole if self.keyed else here
             looked_at = here if self.scenario.scanned else partners
-            share = looked_at / whole if whole else 0.0
+            share = looked_at / whole * self.holdings.filled(k, now) if whole else 0.0
             work += gain * (costs.probe_ms * share + costs.compare_ms * looked_at)
             work += gain * costs.call_ms * (here > 0)
             gain *= self.match[stream][k] * partners

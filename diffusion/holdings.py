@@ -32,6 +32,10 @@ class Holdings:
         low, high = self.rows_before(stream, np.array([start, max(stop, start)]))
         return float(high - low)
 
+    def filled(self, stream: int, now: float) -> float:
+        """Which share of a window there has been time to fill: what is there is scanned."""
+        return min(1.0, now / max(self.windows[stream], 1))
+
     def store(self, stream: int, placement: Placement) -> None:
         """The parts of a placement are stored."""
         parts = [(p.host, p.start, p.stop, p.marks) for p in placement.parts]

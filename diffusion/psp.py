@@ -22,6 +22,7 @@ from windjoin.diffusion.shares import Shares
 from windjoin.pyx.routing.aging import AgingRows
 
 RESETS = 8  # per window: how often slices are made even again
+SLICE_SEGMENTS = 2  # at least: until a segment ends all of it is at the head
 
 
 class PSP(Router):
@@ -300,6 +301,15 @@ class PSP(Router):
         for rows, cut, held in zip(self._rows, self._cuts, state["held"], strict=True):
             rows.set_slices(*cut)
             rows.fill(held)
+
+
+def ring_segment(longest_window: int, hosts: int) -> int:
+    """How long a segment may be where so many hosts share a window.
+
+    >>> ring_segment(1000, 10), ring_segment(1, 10)
+    (50, 1)
+    """
+    return max(longest_window // (SLICE_SEGMENTS * hosts), 1)
 
 
 def _check(name: str, value: str, known: Sequence[str]) -> None:

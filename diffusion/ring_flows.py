@@ -31,10 +31,17 @@ class RingFlows:
         self._elements = np.ones((0, self.streams - 1))
         self._tables = np.zeros((3, 0, self.streams - 1, 0))  # made, work, gain
 
-    def add(self, order: I64, held: Sequence[F64], probed: Sequence[Sequence[int]]) -> int:
+    def add(
+        self,
+        order: I64,
+        held: Sequence[F64],
+        probed: Sequence[Sequence[int]],
+        filled: Sequence[float],
+    ) -> int:
         """Add a flow per stream, from the rows each host holds of each stream; return the first.
 
         probed: by stream, the others in the order in which its rows probe them
+        filled: which share of each window has had time to fill
         """
         if self.order.size != order.size:
             self._resize(order.size)
@@ -43,7 +50,7 @@ class RingFlows:
         while self.count + self.streams > len(self._elements):
             self._grow()
         for stream in range(self.streams):
-            self._add_stream(stream, first + stream, held, probed[stream])
+            self._add_stream(stream, first + stream, held, probed[stream], filled)
         self.count += self.streams
         return first
 
@@ -53,7 +60,12 @@ class RingFlows:
         return RingTable(self.order, self._elements, made, work, gain, in_flight)
 
     def _add_stream(
-        self, stream: int, flow: int, held: Sequence[F64], targets: Sequence[int]
+        self,
+        stream: int,
+        flow: int,
+        held: Sequence[F64],
+        targets: Sequence[int],
+        filled: Sequence[float],
     ) -> None:
         made, work, gain = self._tables
         self._elements[flow] = 1.0
@@ -61,7 +73,7 @@ class RingFlows:
         for wave, k in enumerate(targets):
             total = held[k].sum()
             share = held[k] / total if total else np.full(held[k].size, 1.0 / held[k].size)
-            work[flow, wave] = self.costs.probe_ms * share * (total > 0)
+            work[flow, wave] = self.costs.probe_ms * share * (filled[k] if total else 0.0)
             work[flow, wave] += self.costs.compare_ms * held[k] + self.costs.call_ms * (held[k] > 0)
             gain[flow, wave] = self.match[stream][k] * held[k]
             if wave + 1 < self.streams - 1:

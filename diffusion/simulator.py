@@ -23,7 +23,7 @@ from windjoin.diffusion.group_flows import group_flows
 from windjoin.diffusion.holdings import Holdings
 from windjoin.diffusion.load import Host
 from windjoin.diffusion.meter import Meter, Reading
-from windjoin.diffusion.psp import PSP
+from windjoin.diffusion.psp import PSP, ring_segment
 from windjoin.diffusion.registry import strategy as strategy_named
 from windjoin.diffusion.ring_flows import NO_RING, RingFlows
 from windjoin.diffusion.ring_slices import Spent
@@ -153,7 +153,9 @@ class Simulation:
         options: dict[str, Any] = {}
         if self.strategy.startswith("ctr"):
             options["copies"] = scenario.copies
+        length = round(scenario.segment_s * 1000)
         if self.strategy == "psp":
+            length = min(length, ring_segment(max(self.windows), self.present))
             options["relocation"] = scenario.relocation
             options["ring_length"] = scenario.ring_length
             options["objective"] = scenario.objective
@@ -162,7 +164,6 @@ class Simulation:
             options["order"] = scenario.order
         if self.strategy in ("atr", "ctr", "psp", "groups"):
             options["adapt"] = scenario.adapt
-        length = round(scenario.segment_s * 1000)
         build = PSP if self.strategy == PSP.name else strategy_named(self.strategy)
         router = build(profiles, hosts, segment_length=length, **options)
         if isinstance(router, AdaptiveRouter):
@@ -263,7 +264,8 @@ class Simulation:
         order = np.array(getattr(self.router, "order"), np.int64)  # noqa: B009
         held = [self._slice_rows(k, now, order) for k in range(len(self.windows))]
         probed = [[hop.streams[0] for hop in route.path.hops] for route in routes]
-        return self.ring.add(order, held, probed)
+        filled = [self.holdings.filled(k, now) for k in range(len(self.windows))]
+        return self.ring.add(order, held, probed, filled)
 
     def _slice_rows(self, stream: int, now: float, order: I64) -> F64:
         return self.holdings.per_host(stream, now - self.windows[stream], now)[order]
@@ -349,7 +351,7 @@ class Simulation:
             throughput=float(done / seconds), rates=self._rates(border),
         )  # fmt: skip
         if self.is_ring and self.scenario.ring_length is None:
-            self._tell_costs(sum(come))
+            self._tell_costs(float(done))
         self.reported_at, self.done = border, machine.figures[core.F_EVER]
 
     def _rates(self, now: int) -> list[float]:
@@ -358,8 +360,11 @@ class Simulation:
         streams = range(len(self.windows))
         return [float(rate_at(self.scenario, k, at)[0]) / 1000.0 for k in streams]
 
-    def _tell_costs(self, rows: int) -> None:
-        """Tell a ring what rows cost, so that it is as long as pays."""
+    def _tell_costs(self, rows: float) -> None:
+        """Tell a ring what rows cost that it is done with, so that it is as long as pays.
+
+        Rows that came are not it: those that wait would make all seem cheap, and the ring shorter.
+        """
         now = np.append(
             self.machine.figures[[core.F_JOINING, core.F_ASIDE]], self.machine.taken.sum()
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from windjoin.diffusion.arrivals import arrivals_of
+from windjoin.diffusion.choose import LoadStatistics, choose
 from windjoin.diffusion.scenario import Change, Costs, HostSpec, Scenario, StreamSpec
 from windjoin.diffusion.simulator import Simulation, percentile, simulate, with_hosts
 
@@ -240,3 +241,28 @@ def test_a_narrow_link_makes_results_late() -> None:
     wide = simulate(scenario(), "ctr")
     links = (HostSpec(6, bandwidth_mbps=0.02),)
     assert simulate(scenario(hosts=links), "ctr").latency_mean_ms > wide.latency_mean_ms + 5
+
+
+@pytest.mark.parametrize(
+    ("streams", "hosts", "window_s", "matches"), [(5, 30, 30.0, 0.2), (3, 12, 10.0, 1.0)]
+)
+def test_a_ring_keeps_up_where_its_formula_says_so(
+    streams: int, hosts: int, window_s: float, matches: float
+) -> None:
+    """At a third of what all hosts can do: rows that once waited do not make the ring shorter."""
+    work = 100.0 * sum(matches**hop for hop in range(streams - 1))  # ms of probing per row
+    rate = 0.3 * hosts * 1000.0 / work / streams
+    asked = Scenario(
+        streams=tuple(StreamSpec(f"s{k}", rate, window_s) for k in range(streams)),
+        hosts=(HostSpec(hosts),),
+        matches=matches,
+        seconds=5 * window_s,
+        costs=Costs(probe_ms=100.0),
+        events=60_000,
+    )
+    known = replace(LoadStatistics.of(asked), patience_s=asked.seconds)
+    estimate = next(e for e in choose(known, hosts).estimates if e.strategy == "psp")
+    outcome = simulate(asked, "psp")
+    assert estimate.share == pytest.approx(1.0)
+    assert outcome.processed >= 0.9 * outcome.offered
+    assert outcome.results >= 0.8 * simulate(asked, "ctr").results
