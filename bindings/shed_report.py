@@ -28,13 +28,7 @@ def report(
         return {**data, **_nothing(), "streams": {name: _nothing() for name in names}}
     control = live.control
     parts = [_stream(number, names, bound, live) for number in range(len(names))]
-    missed, left_out = Missed(), Missed()
-    for recall in (one.now for one in control.recall):
-        missed.add(recall.results)
-        left_out.add(recall.comparisons)
-    dropped = control.admission
-    missed.add(dropped.missed)
-    left_out.add(dropped.left_out)
+    missed, left_out = missed_by(live)
     return {
         **data,
         "shedding": control.fraction < 1,
@@ -43,9 +37,18 @@ def report(
         "load": control.load,
         "adaptations": control.adapted,
         **_missed(live.results, missed, live.comparisons, left_out),
-        "dropped": sum(dropped.dropped),
+        "dropped": sum(control.admission.dropped),
         "streams": dict(zip(names, parts, strict=True)),
     }
+
+
+def missed_by(live: SheddingJoin) -> tuple[Missed, Missed]:
+    """Results and comparisons that a session has left out so far."""
+    missed, left_out = _all_missed([live.control])
+    dropped = live.control.admission
+    missed.add(dropped.missed)
+    left_out.add(dropped.left_out)
+    return missed, left_out
 
 
 def _nothing() -> dict[str, Any]:

@@ -26,6 +26,7 @@ from windjoin.epochs.packing import ALONE as ALONE_ROWS
 from windjoin.epochs.packing import COUNTED, COUNTS, REJECTED, rejected_schema
 from windjoin.epochs.requested import COMBINED, Requested
 from windjoin.epochs.settling import Settling
+from windjoin.epochs.shedding import told_before
 from windjoin.epochs.slotfile import ALONE, MERGED, NEW, SlotFile, SlotWriter, read_slot
 from windjoin.epochs.stores import folder_at
 from windjoin.epochs.warm import Warm, forget, serves
@@ -77,7 +78,8 @@ class SlotWork:
         self.alone: dict[int, list[pa.RecordBatch]] = {}
         self.tally = BlockCounts([0] * job.streams)
         self.how = "nothing to do"
-        self.shedding: dict[str, Any] | None = None  # what the slot's session tells of it
+        # what the slot tells of it; in an epoch without rows as in the one before
+        self.shedding = None if job.shed is None else told_before(manifest, slot)
 
     # -- rows come -------------------------------------------------------------------------------
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from windjoin.binding import BoundQuery
 from windjoin.checking import check
+from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.routing import Units
 from windjoin.errors import QueryError
+from windjoin.kernels.shedding.live import SheddingJoin
+from windjoin.kernels.shedding.recall import Missed, interval
 from windjoin.query import Query
+from windjoin.session import Session
+from windjoin.shed_report import missed_by
 from windjoin.shedding import Shedding
-
-TOLD = (
-    "fraction", "recall", "recall_low", "recall_high", "missed", "left_out", "load", "dropped",
-)  # fmt: skip
 
 
 def check_shedding(query: Query, bound: BoundQuery, units: Units, shed: Any) -> None:
@@ -39,6 +41,37 @@ def check_shedding(query: Query, bound: BoundQuery, units: Units, shed: Any) -> 
         check(shed.utility, bound.schemas)  # its columns have to travel
 
 
-def told_of(metrics: dict[str, Any]) -> dict[str, Any]:
-    """What a slot tells of the shedding of its session."""
-    return {name: metrics["shedding"].get(name, 0) for name in TOLD}
+def told_of(session: Session, before: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a slot tells of its shedding: as it is now, and of all sessions it has had, in sums.
+
+    ``before``: what it told at the end of the session before this one.
+    """
+    now, live = session.metrics["shedding"], session._live
+    missed, results = Missed(), now["results"]
+    if isinstance(live, SheddingJoin):  # else no row has come
+        missed, _ = missed_by(live)
+    left_out, dropped = now["left_out"], now["dropped"]
+    if before is not None:
+        missed.add(Missed(*before["sums"]))
+        results += before["results"]
+        left_out += before["left_out"]
+        dropped += before["dropped"]
+    recall, least, most = interval(float(results), missed)
+    return {
+        "fraction": now["fraction"],
+        "load": now["load"],
+        "recall": recall,
+        "recall_low": least,
+        "recall_high": most,
+        "results": results,
+        "missed": missed.count,
+        "left_out": left_out,
+        "dropped": dropped,
+        "sums": [missed.count, missed.variance, missed.unknown, missed.doubt],
+    }
+
+
+def told_before(manifest: Manifest, slot: int) -> dict[str, Any] | None:
+    """What a slot told in the epoch before, if it was there."""
+    told = (load.get("shedding") for load in manifest.loads if load["slot"] == slot)
+    return next(told, None)

@@ -6,7 +6,6 @@ more of them will come, so they hold nobody back.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +20,7 @@ from windjoin.epochs.job import Job
 from windjoin.epochs.packing import usable_rows
 from windjoin.epochs.requested import OWN
 from windjoin.epochs.slotfile import ALONE, MERGED, SlotWriter
+from windjoin.epochs.sums import sum_of
 from windjoin.kernels.spec import Bools, Rows
 
 BEFORE = -1  # the epoch that their rows are of
@@ -44,21 +44,19 @@ def with_static(job: Job, tables: Mapping[int, pa.Table]) -> Job:
     if not tables:
         return job
     writer = SlotWriter(0)
+    summed: list[pa.Table | pa.RecordBatch] = [pa.table({"streams": sorted(tables)})]
     low: list[int | None] = [None] * job.streams
     high: list[int | None] = [None] * job.streams
     for stream, table in sorted(tables.items()):
         rows, times, alone = _usable(job, stream, table)
+        summed += [rows, alone]
         if len(alone):
             writer.add(ALONE, stream, alone, 0, 0)
         if len(rows):
             low[stream], high[stream] = int(times[0]), int(times[-1])
             writer.add(MERGED, stream, rows, int(times[0]), int(times[-1]))
-    parts = writer.finish(())
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    folder = f"static-{digest.hexdigest()[:24]}"
-    job.log.put(f"{folder}/0", parts)
+    folder = f"static-{sum_of(*summed)}"  # of values: other releases of Arrow write other files
+    job.log.put(f"{folder}/0", writer.finish(()))
     count = sum(section.rows for section in writer.sections if not section.apart)
     known = Static(tuple(sorted(tables)), folder, tuple(low), tuple(high), writer.size, count)
     return replace(job, static=known)

@@ -18,7 +18,7 @@ from windjoin.epochs.job import NEED, Job
 from windjoin.epochs.manifest import Entry, Manifest
 from windjoin.epochs.room import room
 from windjoin.epochs.routing import Routes
-from windjoin.epochs.shedding import told_of
+from windjoin.epochs.shedding import told_before, told_of
 from windjoin.epochs.window import SlotWindow
 from windjoin.session import Session
 from windjoin.session_state import SessionOptions
@@ -39,6 +39,7 @@ class Kept:
     routes: Routes
     bytes: int = 0
     used: float = 0.0  # when, by a clock that is never set
+    before: Any = None  # what the slot told of its shedding when this session began
 
 
 _kept: OrderedDict[tuple[str, str, int], Kept] = OrderedDict()  # least recently used first
@@ -97,7 +98,8 @@ class Warm:
     @property
     def shedding(self) -> dict[str, Any] | None:
         """What the session tells of its shedding; None if it does not shed."""
-        return None if self.job.shed is None else told_of({**self.kept.session.metrics})
+        kept = self.kept
+        return None if self.job.shed is None else told_of(kept.session, kept.before)
 
     def results(self, new: Sequence[pa.Table]) -> Iterator[pa.Table]:
         """What the rows of the epoch complete; then the session is kept."""
@@ -162,7 +164,8 @@ class Warm:
                 clock = live.clocks[stream]
                 clock.newest = max(clock.newest, int(rows.time[-1]))
         live.loaded(0)
-        return Kept(session, self.manifest.epoch - 1, "", self.manifest.own)
+        before = told_before(self.manifest, self.slot)
+        return Kept(session, self.manifest.epoch - 1, "", self.manifest.own, before=before)
 
     def _promise(self, session: Session) -> None:
         """What is late comes no more, so rows that only it could meet may go."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
+from windjoin.epochs.deciding import decide, loads_of
 
 from tests.epochs.cluster import Cluster
 from tests.shedding_streams import lagging
@@ -88,6 +90,37 @@ def test_slots_that_come_to_other_workers_begin_anew(
     found, _ = carried_out(tables, tmp_path / "shed", 3, slots=2, strategy="atr", shed=shed)
     assert len(set(found)) == len(found) > 0
     assert set(found) <= set(truth)
+
+
+def test_what_was_shed_is_told_over_all_sessions_of_a_slot(
+    tables: dict[str, pa.Table], tmp_path: Path
+) -> None:
+    """Sums grow from epoch to epoch, whichever worker a slot comes to, and also without rows."""
+    shed = wj.Shedding(comparisons_per_s=4_000, clock="event", adapt_every="500ms")
+    schemas = {name: table.schema for name, table in tables.items()}
+    cluster = Cluster(joined(), schemas, str(tmp_path), 1)
+    cluster.workers = [OrderedDict() for _ in range(3)]
+    cluster.start(slots=2, strategy="atr", shed=shed)
+    found, told = 0, list[list[dict[str, Any]]]()
+    for epoch in range(SECONDS // 2 + 1):
+        rows = {}
+        for name, table in tables.items():
+            first, past = np.searchsorted(table["t"], [2000 * epoch, 2000 * epoch + 2000])
+            rows[name] = table.slice(first, past - first)
+        found += sum(map(len, cluster.epoch(epoch, rows)))
+        manifest = decide(cluster.job, epoch, cluster.run)
+        told.append([load.get("shedding", {}) for load in loads_of(cluster.job.log, manifest)])
+    assert cluster.hows["rebuilt"] > 4  # sessions
+    assert sum(one["results"] for one in told[-1]) == found > 0
+    assert told[-1] == told[-2]  # nothing came
+    for earlier, later in pairwise(told):
+        for one, other in zip(earlier, later, strict=True):
+            for name in ("results", "left_out", "dropped"):
+                assert one.get(name, 0) <= other.get(name, 0)
+    assert sum(one["missed"] for one in told[-1]) > 0
+    for one in told[-1]:
+        assert one["recall"] == pytest.approx(one["results"] / (one["results"] + one["missed"]))
+        assert one["recall_low"] <= one["recall"] <= one["recall_high"]
 
 
 @pytest.mark.parametrize(
