@@ -59,8 +59,16 @@ class Payload:
         """Bytes of the rows that are not in memory."""
         return self.pages.file_bytes + self._chunks.bytes_on_disk
 
+    @property
+    def mapped_bytes(self) -> int:
+        """Those of them that take memory once they are read."""
+        return self.pages.mapped_bytes + self._chunks.bytes_on_disk
+
     def chill(self, file: Callable[[], Path]) -> None:
-        """Let rows lie in files, but for the last ones, until they are asked for."""
+        """Let rows lie in files, but for the last ones, until they are asked for.
+
+        Wide values alone at first, and from then on as they come: all else with a later call.
+        """
 
         def opened() -> int:
             path = file()

@@ -37,7 +37,8 @@ RAISED = 1.1  # times the rows that fit, as more may if less is held than the li
 PATIENCE = 8  # spills until that is tried again after it was too much
 USELESS = 64  # rows in memory, or more, for each result since rows left: none of them need stay,
 EVIDENCE = 1024  # where there are so many
-COLD_SHARE = 16  # of the limit: less payload in memory is not worth a file
+COLD_SHARE = 64  # of the limit: less payload in memory is not worth a file
+READ_SHARE = 16  # of the limit: what is mapped of files may take so much
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ class Keeper:
         self._since = self._rows_seen = 0
         self._allowance = allowance if allowance is not None else Allowance()
         self._allowance.rows = 0
-        self._mapped = self.limit // COLD_SHARE
+        self._mapped = self.limit // READ_SHARE
         self._rows_then = 2**62  # rows when room was last given back
         self._results_then = 0  # results when rows last left
         self._cleared = False  # whether all rows left then, as they had next to no results
@@ -200,7 +201,7 @@ class Keeper:
             if self.owing.due or not self.residence.plain or self._bytes > self.limit:
                 return 0
             fit = max(self.most_rows.get(None, 0) - self.residence.rows, 0) // 2
-            return min(fit, self.limit // COLD_SHARE // self._payload_width())
+            return min(fit, self.limit // READ_SHARE // self._payload_width())
         if not self._far():
             return 0
         if not self._rows_seen:
@@ -279,7 +280,7 @@ class Keeper:
     def _chill(self) -> None:
         """Cold payload first: that delays no result."""
         payloads = self._session._payloads
-        if sum(p.bytes_on_disk for p in payloads) > self._mapped:
+        if sum(p.mapped_bytes for p in payloads) > self._mapped:
             self._cool()
         hot = sum(payload.nbytes for payload in payloads)
         if self.files.wait or hot < self.limit // COLD_SHARE:

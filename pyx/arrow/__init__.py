@@ -2,7 +2,8 @@
 
 Who includes whom (right includes left)::
 
-    arrow_c.h <-+- tables <-------------- payload
-                +- payload.h <-+- payload_rows.h <-- gather.h <-- payload
-                               +- payload_file.h <-------------- payload
+    arrow_c.h   <-+- tables <---------------------------- payload
+    spill_log.h <-+- payload.h <-+- gather_block.h <-- gather.h <-- payload
+                                 +- payload_wide.h <-- payload_rows.h <-- gather.h
+                                 +- payload_file.h <--------------- payload
 """

@@ -1,17 +1,11 @@
-/* Columns of results, gathered from pages into one Arrow record batch.
- *
- * All that a batch is made of lies in one block of memory, freed when its last array is released:
- *
- *   | Shared | children, of all arrays | their pointers | buffers' pointers | buffer | buffer | ...
- */
+/* Columns of results, gathered from pages into one Arrow record batch. */
 #ifndef WINDJOIN_GATHER_H
 #define WINDJOIN_GATHER_H
+#include "gather_block.h"
 #include "memory.h"
 #include "payload_rows.h"
 
 #define SPOTS 1024         /* rows that are looked up together */
-#define MOST_BUFFERS 3     /* of an array */
-#define MOST_SPARE_BLOCK (1 << 20) /* bytes of a block that waits to serve again */
 #define SMALL_VALUE OVERRUN /* bytes; such values are copied whole, whatever their length */
 #define MOST_BOUNDED (1 << 20) /* rows; short values of more are measured first */
 
@@ -28,12 +22,7 @@ typedef struct {
     char *to; /* where the values of a FIXED column go, if any are there */
 } Wish;
 
-typedef struct {
-    size_t bytes; /* of the block */
-    int64_t arrays; /* not yet released */
-} Shared;
-
-enum { GATHERED, NO_MEMORY, TOO_LONG };
+enum { GATHERED, NO_MEMORY, TOO_LONG, UNREADABLE };
 
 static inline const Layout *layout_of(const Wish *wish) {
     return &wish->from->layout[wish->number];
@@ -102,71 +91,6 @@ static inline int64_t column_bytes(const Wish *wish, int64_t n) {
     return bytes;
 }
 
-/* -- the block --------------------------------------------------------------------------------- */
-
-/* The memory of the last result that is gone serves the next: new memory would be cleared by the
- * system first.  Results are released by any thread. */
-static char *spare_block;
-
-static inline char *block_new(size_t bytes) {
-    char *spare = __atomic_exchange_n(&spare_block, NULL, __ATOMIC_ACQ_REL);
-    size_t room = spare ? ((Shared *)spare)->bytes : 0;
-    if (bytes <= room && room <= 4 * bytes) return spare;
-    free(spare);
-    char *memory = malloc(bytes);
-    if (memory) ((Shared *)memory)->bytes = bytes;
-    return memory;
-}
-
-static inline void leave_spare_block(void) {
-    free(__atomic_exchange_n(&spare_block, NULL, __ATOMIC_ACQ_REL));
-}
-
-static inline void block_leave(char *memory) {
-    if (((Shared *)memory)->bytes <= MOST_SPARE_BLOCK)
-        memory = __atomic_exchange_n(&spare_block, memory, __ATOMIC_ACQ_REL);
-    free(memory);
-}
-
-static inline void array_release(ArrowArray *array) {
-    for (int64_t k = 0; k < array->n_children; k++)
-        if (array->children[k]->release) array->children[k]->release(array->children[k]);
-    Shared *block = array->private_data;
-    array->release = NULL;
-    if (__atomic_sub_fetch(&block->arrays, 1, __ATOMIC_ACQ_REL) == 0) block_leave((char *)block);
-}
-
-/* Where the parts of a block are still free. */
-typedef struct {
-    Shared *block;
-    ArrowArray *array;
-    ArrowArray **child;
-    const void **buffer;
-    char *data;
-} Room;
-
-static inline void array_begin(ArrowArray *array, Room *room, int64_t length, int buffers,
-                               int children) {
-    memset(array, 0, sizeof(ArrowArray));
-    array->length = length;
-    array->n_buffers = buffers;
-    array->n_children = children;
-    array->buffers = room->buffer;
-    memset(room->buffer, 0, (size_t)buffers * sizeof(void *));
-    array->children = room->child;
-    array->private_data = room->block;
-    array->release = array_release;
-    room->buffer += buffers;
-    room->child += children;
-    room->block->arrays++;
-}
-
-static inline char *room_take(Room *room, int64_t bytes) {
-    char *data = room->data;
-    room->data += round_up(bytes);
-    return data;
-}
-
 /* One piece of memory for n rows of all columns; 0: there is none. */
 static inline int room_new(Room *room, const Wish *wish, int columns, int64_t n) {
     int64_t arrays = 2 * (int64_t)columns, data = 64;
@@ -224,8 +148,32 @@ static inline void gather_fixed(const Spots *spots, const Layout *layout, int64_
             memcpy(out + i * width, spots->memory[i] + at + spots->place[i] * width, (size_t)width);
 }
 
-/* The values of all FIXED columns, some rows at a time: these are looked up once per stream. */
-static inline void gather_all_fixed(const Wish *wish, int columns, int64_t n) {
+/* Wide values of n rows, of which some lie in the log; 0: they could not be read, see errno. */
+static inline int gather_wide(const Wish *wish, const int64_t *row, int64_t n, char *out) {
+    const Payload *from = wish->from;
+    const Layout *layout = layout_of(wish);
+    int64_t width = layout->width, some;
+    for (int64_t i = 0; i < n; i += some, out += some * width) {
+        some = 1;
+        if (i && row[i] == row[i - 1]) {
+            memcpy(out, out - width, (size_t)width);
+        } else if (row[i] < from->logged) {
+            while (i + some < n && row[i + some] == row[i] + some && row[i + some] < from->logged)
+                some++;
+            if (!log_read(&from->disk, &from->log[wish->number], out, some * width,
+                          (row[i] - from->log_row) * width))
+                return 0;
+        } else {
+            const char *values = page_of(from, row[i])->memory + layout->values;
+            memcpy(out, values + place_of(from, row[i]) * width, (size_t)width);
+        }
+    }
+    return 1;
+}
+
+/* The values of all FIXED columns, some rows at a time: these are looked up once per stream.  0:
+ * not all could be read, see errno. */
+static inline int gather_all_fixed(const Wish *wish, int columns, int64_t n) {
     Spots spots;
     for (int64_t first = 0; first < n; first += SPOTS) {
         const Wish *last = NULL;
@@ -233,12 +181,18 @@ static inline void gather_all_fixed(const Wish *wish, int columns, int64_t n) {
         for (int k = 0; k < columns; k++) {
             const Wish *one = &wish[k];
             if (!one->to) continue;
+            if (layout_of(one)->logged) {
+                char *to = one->to + first * layout_of(one)->width;
+                if (!gather_wide(one, one->row + first, some, to)) return 0;
+                continue;
+            }
             if (!last || last->from != one->from || last->row != one->row)
                 spots_of(&spots, one->from, one->row + first, some);
             last = one;
             gather_fixed(&spots, layout_of(one), some, one->to + first * layout_of(one)->width);
         }
     }
+    return 1;
 }
 
 /* Bits that lie `at` in their pages; how many are zero. */
@@ -271,12 +225,12 @@ static inline int64_t gather_valid(const Wish *wish, int64_t n, uint8_t *out) {
 }
 
 /* Offsets and items of a VARIABLE column, some rows at a time: where these lie is found out first,
- * and asked for.  Bytes of the items. */
+ * and asked for.  Bytes of the items; -1: they could not be read, see errno. */
 static inline int64_t gather_variable(const Wish *wish, int64_t n, char *offsets, char *out) {
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
-    const char *values[SPOTS];
-    int64_t bytes[SPOTS], at = 0;
+    const char *values[SPOTS]; /* NULL: they lie in the log */
+    int64_t position[SPOTS], bytes[SPOTS], at = 0;
     for (int64_t first = 0; first < n; first += SPOTS) {
         int64_t some = n - first < SPOTS ? n - first : SPOTS;
         for (int64_t i = 0; i < some; i++) {
@@ -286,14 +240,24 @@ static inline int64_t gather_variable(const Wish *wish, int64_t n, char *offsets
             if (lacks(wish, first + i)) continue;
             const Page *page = page_of(from, wish->row[first + i]);
             const int64_t *offset = offsets_of(page, layout) + place_of(from, wish->row[first + i]);
-            values[i] = page->part[wish->number].bytes + offset[0] * layout->width;
-            __builtin_prefetch(values[i]);
+            const PagePart *part = &page->part[wish->number];
+            values[i] = NULL;
+            if (layout->logged && wish->row[first + i] < from->logged) {
+                position[i] = offset[0];
+            } else {
+                values[i] = part->bytes + (offset[0] - part->begin) * layout->width;
+                __builtin_prefetch(values[i]);
+            }
             bytes[i] = (offset[1] - offset[0]) * layout->width;
             at += offset[1] - offset[0];
         }
         for (int64_t i = 0; i < some; i++) {
-            if (bytes[i] > SMALL_VALUE) memcpy(out, values[i], (size_t)bytes[i]);
-            else if (bytes[i]) memcpy(out, values[i], SMALL_VALUE);
+            if (!bytes[i]) continue;
+            if (!values[i]) {
+                const Log *log = &from->log[wish->number];
+                if (!log_read(&from->disk, log, out, bytes[i], position[i])) return -1;
+            } else if (bytes[i] > SMALL_VALUE) memcpy(out, values[i], (size_t)bytes[i]);
+            else memcpy(out, values[i], SMALL_VALUE);
             out += bytes[i];
         }
     }
@@ -359,10 +323,11 @@ static inline void copy_values(const Wish *wish, int64_t n, ArrowArray *array, R
     array->buffers[1] = values;
 }
 
-static inline void gather_column(Wish *wish, int64_t n, ArrowArray *array, Room *room) {
+/* 0: it could not be read, see errno. */
+static inline int gather_column(Wish *wish, int64_t n, ArrowArray *array, Room *room) {
     if (!wish->from) {
         copy_values(wish, n, array, room);
-        return;
+        return 1;
     }
     const Payload *from = wish->from;
     const Layout *layout = layout_of(wish);
@@ -382,12 +347,15 @@ static inline void gather_column(Wish *wish, int64_t n, ArrowArray *array, Room 
     else if (layout->kind == BITS)
         gather_bits(from, layout->values, wish->row, n, (uint8_t *)values);
     else wish->to = values;
+    if (variable && wish->bytes < 0) return 0;
     if (layout->child) gather_items(wish, n, array, room, values);
     else array->buffers[1 + variable] = values;
+    return 1;
 }
 
-/* A record batch of n rows; TOO_LONG: some column has more than its offsets can count. */
-static inline int gather(Wish *wish, int columns, int64_t n, ArrowArray *out) {
+/* A record batch of n rows; TOO_LONG: some column has more than its offsets can count; UNREADABLE:
+ * and why, as errno is. */
+static inline int gather(Wish *wish, int columns, int64_t n, ArrowArray *out, int *why) {
     Room room;
     for (int k = 0; k < columns; k++) {
         if (!wish[k].from) {
@@ -402,8 +370,13 @@ static inline int gather(Wish *wish, int columns, int64_t n, ArrowArray *out) {
     if (!room_new(&room, wish, columns, n)) return NO_MEMORY;
     array_begin(out, &room, n, 1, columns);
     for (int k = 0; k < columns; k++) out->children[k] = room.array++;
-    for (int k = 0; k < columns; k++) gather_column(&wish[k], n, out->children[k], &room);
-    gather_all_fixed(wish, columns, n);
-    return GATHERED;
+    int done = 1;
+    for (int k = 0; k < columns && done; k++)
+        done = gather_column(&wish[k], n, out->children[k], &room);
+    if (done && gather_all_fixed(wish, columns, n)) return GATHERED;
+    *why = errno;
+    block_leave((char *)room.block);
+    out->release = NULL;
+    return UNREADABLE;
 }
 #endif

@@ -13,25 +13,21 @@
  *
  * Row r lies in page (r >> shift) & mask, at place r & (2^shift - 1).  A page is filled once, and
  * goes, or serves again, when all its rows are behind head.
+ *
+ * What does not fit into memory lies in a file.  Wide values go first, and from then on they are
+ * written as they come (payload_wide.h): they are not in pages, but each column of them in a log.
+ * Pages with all else go when that does not suffice (payload_file.h).
  */
 #ifndef WINDJOIN_PAYLOAD_H
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #define WINDJOIN_PAYLOAD_H
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "arrow_c.h"
+#include "spill_log.h"
 
 enum { FIXED, BITS, VARIABLE };
 
 #define OVERRUN 32       /* bytes that a copy may read behind a value */
 #define SPARE_BYTES 65536 /* of one column of a page that waits to serve again */
+#define WIDE_BYTES 512   /* of a value: to read it takes less than to map where it lies */
 
 typedef struct {
     int kind;
@@ -40,12 +36,14 @@ typedef struct {
     int child;             /* whether items are a child array */
     int offset_bytes;      /* VARIABLE: of Arrow's offsets, 4 or 8 */
     int64_t valid, values; /* where these begin in a page; values: offsets if VARIABLE, int64 */
+    int logged;            /* whether values lie in a log; offsets are positions there */
 } Layout;
 
 /* What a column has of a page, beside its share of the page's memory. */
 typedef struct {
     char *bytes;         /* VARIABLE */
     int64_t room;        /* bytes */
+    int64_t begin;       /* the offset of the first of them: not 0 if values are logged */
     uint8_t *item_valid; /* bits of items in a child array; NULL: none is null */
     int64_t item_room;   /* bytes */
     int64_t nulls;
@@ -61,6 +59,7 @@ typedef struct MappedPages {
 
 typedef struct {
     char *memory;
+    int64_t room; /* bytes of it that are its own; without wide values if these are logged */
     MappedPages *segment; /* NULL: the page's memory is its own */
     PagePart part[];
 } Page;
@@ -69,20 +68,25 @@ typedef struct {
     int n;
     int shift;
     int64_t page_bytes;
+    int64_t narrow_bytes; /* of a page without the wide values, which lie behind */
     Layout *layout;
     Page **page;
     int64_t mask; /* of a ring of page pointers; -1: there is none yet */
     int64_t head, tail;
-    int64_t *nulls;      /* by column, in all pages */
+    int64_t *nulls; /* by column, in all pages */
     int64_t *item_nulls; /* by column, pages with null items */
-    int64_t *longest;    /* by VARIABLE column, the most items that a value has had */
+    int64_t *longest; /* by VARIABLE column, the most items that a value has had */
     Page *spare;
     int64_t nbytes;
-    int file;          /* for pages that do not fit into memory; -1: there is none */
-    int64_t file_end;  /* where the next of them go */
-    int64_t cold;      /* pages before that lie in the file */
-    int64_t file_bytes;
+    SpillFile disk; /* for what does not fit into memory */
+    int64_t cold; /* pages before that lie in the file */
+    int64_t mapped; /* bytes of pages that do */
     MappedPages *segments;
+    int logging; /* columns with a log */
+    Log *log; /* by column */
+    int64_t log_row; /* the row whose values of one width lie at position 0 */
+    int64_t logged; /* rows before have their wide values in logs */
+    int64_t *log_end; /* by column: VARIABLE: the position behind the last row */
 } Payload;
 
 static inline int64_t round_up(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
@@ -101,7 +105,11 @@ static inline int64_t *offsets_of(const Page *page, const Layout *layout) {
     return (int64_t *)(page->memory + layout->values);
 }
 
-/* Lay columns out one behind the other; all layouts are known. */
+static inline int is_wide(const Layout *one) {
+    return one->kind == FIXED && one->width >= WIDE_BYTES;
+}
+
+/* Lay columns out one behind the other, wide values last; all layouts are known. */
 static inline void payload_lay_out(Payload *all) {
     int64_t rows = rows_of_page(all), at = 0;
     for (int k = 0; k < all->n; k++) {
@@ -109,11 +117,18 @@ static inline void payload_lay_out(Payload *all) {
         one->valid = at;
         at += round_up(rows / 8 + 1);
         one->values = at;
+        if (is_wide(one)) continue;
         if (one->kind == FIXED) at += round_up(rows * one->width);
         else if (one->kind == BITS) at += round_up(rows / 8 + 1);
         else at += round_up((rows + 1) * 8);
     }
-    all->page_bytes = at + OVERRUN;
+    all->page_bytes = all->narrow_bytes = at + OVERRUN;
+    for (int k = 0; k < all->n; k++) {
+        Layout *one = &all->layout[k];
+        if (!is_wide(one)) continue;
+        one->values = round_up(all->page_bytes);
+        all->page_bytes = one->values + rows * one->width + OVERRUN;
+    }
 }
 
 /* -- pages ------------------------------------------------------------------------------------- */
@@ -122,15 +137,11 @@ static inline void payload_lay_out(Payload *all) {
 static inline void mapped_leave(Payload *all, MappedPages *one) {
     if (--one->pages) return;
     munmap(one->base, (size_t)one->size);
-#ifdef FALLOC_FL_PUNCH_HOLE
-    if (fallocate(all->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, one->at, one->size)) {
-        /* a file system that cannot: the room comes back with the file */
-    }
-#endif
+    file_give_back(&all->disk, one->at, one->size);
     if (one->before) one->before->after = one->after;
     else all->segments = one->after;
     if (one->after) one->after->before = one->before;
-    all->file_bytes -= one->size;
+    all->mapped -= one->size;
     free(one);
 }
 
@@ -146,9 +157,19 @@ static inline void page_free(Payload *all, Page *page) {
         free(page->part[k].bytes);
         free(page->part[k].item_valid);
     }
-    all->nbytes -= all->page_bytes;
+    all->nbytes -= page->room;
     free(page->memory);
     free(page);
+}
+
+/* A page's own memory becomes larger or smaller; 0: it could not become larger. */
+static inline int page_size_to(Payload *all, Page *page, int64_t bytes) {
+    char *other = realloc(page->memory, (size_t)bytes);
+    if (!other) return bytes <= page->room;
+    all->nbytes += bytes - page->room;
+    page->memory = other;
+    page->room = bytes;
+    return 1;
 }
 
 static inline Page *page_new(Payload *all) {
@@ -159,8 +180,7 @@ static inline Page *page_new(Payload *all) {
     }
     Page *page = calloc(1, sizeof(Page) + (size_t)all->n * sizeof(PagePart));
     if (!page) return NULL;
-    page->memory = malloc((size_t)all->page_bytes);
-    if (!page->memory) {
+    if (!page_size_to(all, page, all->logging ? all->narrow_bytes : all->page_bytes)) {
         free(page);
         return NULL;
     }
@@ -169,7 +189,6 @@ static inline Page *page_new(Payload *all) {
         memset(page->memory + all->layout[k].valid, 0xFF, (size_t)(rows / 8 + 1));
         if (all->layout[k].kind == VARIABLE) offsets_of(page, &all->layout[k])[0] = 0;
     }
-    all->nbytes += all->page_bytes;
     return page;
 }
 
@@ -194,7 +213,7 @@ static inline void page_leave(Payload *all, Page *page) {
             part->room = 0;
         }
     }
-    if (page->segment) {
+    if (page->segment || (all->logging && page->room > all->narrow_bytes)) {
         page_free(all, page);
         return;
     }
@@ -248,6 +267,21 @@ static inline int payload_begin(Payload *all, int64_t row) {
     return 1;
 }
 
+/* Logs have nothing before the first row any more. */
+static inline void logs_forget(Payload *all) {
+    int64_t row = all->head;
+    for (int k = 0; k < all->n; k++) {
+        const Layout *one = &all->layout[k];
+        if (!one->logged) continue;
+        int64_t at = (row - all->log_row) * one->width;
+        if (one->kind == VARIABLE)
+            at = row < all->tail ? offsets_of(page_of(all, row), one)[place_of(all, row)]
+                                 : all->log_end[k];
+        log_forget(&all->disk, &all->log[k], at);
+    }
+    if (all->logged < row) all->logged = row;
+}
+
 static inline void payload_expire(Payload *all, int64_t head) {
     if (head > all->tail) head = all->tail;
     if (head <= all->head) return;
@@ -258,6 +292,7 @@ static inline void payload_expire(Payload *all, int64_t head) {
         *page = NULL;
     }
     all->head = head;
+    if (all->logging) logs_forget(all);
 }
 
 static inline void payload_free(Payload *all) {
@@ -268,9 +303,13 @@ static inline void payload_free(Payload *all) {
     free(all->nulls);
     free(all->item_nulls);
     free(all->longest);
-    if (all->file >= 0) close(all->file);
+    for (int k = 0; all->log && k < all->n; k++) free(all->log[k].extent);
+    free(all->log);
+    free(all->log_end);
+    free(all->disk.spare);
+    if (all->disk.file >= 0) close(all->disk.file);
     memset(all, 0, sizeof(Payload));
     all->mask = -1;
-    all->file = -1;
+    all->disk.file = -1;
 }
 #endif

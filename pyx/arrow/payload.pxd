@@ -12,6 +12,8 @@ cdef extern from "payload.h" nogil:
         int offset_bytes
         int64_t valid
         int64_t values
+    ctypedef struct SpillFile:
+        int file
     ctypedef struct Payload:
         int n
         int shift
@@ -23,9 +25,10 @@ cdef extern from "payload.h" nogil:
         int64_t *item_nulls
         int64_t *longest
         int64_t nbytes
-        int file
+        SpillFile disk
         int64_t cold
-        int64_t file_bytes
+        int64_t mapped
+        int logging
 
 
 cdef extern from "gather.h" nogil:
@@ -42,6 +45,7 @@ cdef class Pages:
     cdef int *number
     cdef list lent  # (first row, behind the last, `Borrowed`) of batches, in order
     cdef int _bring(self, int64_t row) except -1
+    cdef int _bring_all(self) except -1
     cdef int bring(self, const int64_t *row, int64_t n) except -1
     cdef int keep(self, const ArrowArray *batch, const int *number) except -1
     cpdef expire(self, int64_t head)
@@ -56,6 +60,6 @@ cdef class Gatherer:
     cdef object taken_over
     cdef list some(self, const int64_t **rows, int64_t first, int64_t n)
     cdef int fill(
-        self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch
+        self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch, int *why
     ) except -1
     cdef object _leave_out(self, Wish *wish, int64_t n)

@@ -32,14 +32,20 @@ cdef extern from "payload_rows.h" nogil:
     int payload_bring(Payload *all, int64_t row)
     void payload_unbring(Payload *all, int64_t row)
 
+cdef extern from "payload_wide.h" nogil:
+    int logs_begin(Payload *all)
+    int logs_catch_up(Payload *all)
+    int64_t logs_behind(const Payload *all)
+    int64_t logs_bytes(const Payload *all)
+
 cdef extern from "payload_file.h" nogil:
     int payload_chill(Payload *all)
     void payload_cool(Payload *all)
 
 cdef extern from "gather.h" nogil:
-    int gather(Wish *wish, int columns, int64_t n, ArrowArray *out)
+    int gather(Wish *wish, int columns, int64_t n, ArrowArray *out, int *why)
     void leave_spare_block()
-    int NO_MEMORY, TOO_LONG
+    int NO_MEMORY, TOO_LONG, UNREADABLE
 
 cnp.import_array()
 
@@ -69,7 +75,7 @@ cdef class Pages:
     def __cinit__(self, layouts, numbers):
         cdef int k, n = len(layouts)
         cdef int64_t row_bytes = 0
-        self.all.mask = self.all.file = -1
+        self.all.mask = self.all.disk.file = -1
         self.all.n = n
         self.lent = []
         self.all.layout = <Layout *>calloc(n + 1, sizeof(Layout))
@@ -83,7 +89,7 @@ cdef class Pages:
         ):
             out_of_memory(b"columns", n)
         for k, (kind, width, items, child, offset_bytes) in enumerate(layouts):
-            self.all.layout[k] = Layout(KINDS[kind], width, items, child, offset_bytes, 0, 0)
+            self.all.layout[k] = Layout(KINDS[kind], width, items, child, offset_bytes, 0, 0, 0)
             self.number[k] = numbers[k]
             row_bytes += width if kind == "fixed" else 8
         self.all.shift = MOST_SHIFT
@@ -112,9 +118,13 @@ cdef class Pages:
         """Keep the rows of a table, which has just the columns kept, where they lie.
 
         They are copied into a page when somebody asks for a row of that; not for two threads.
+        Where wide values go to a file they are copied at once.
         """
         cdef int64_t page = 1 << self.all.shift, room = -self.all.tail & (page - 1)
         cdef Borrowed one
+        if self.all.logging:
+            self.append(table, True)
+            return
         if room and payload_lacks(&self.all, [self.all.tail], 1) == 1:  # a page that has begun
             self.append(table.slice(0, room), True)
             table = table.slice(room)
@@ -170,33 +180,50 @@ cdef class Pages:
             out_of_memory(b"rows of a window", 1)
 
     def chill(self, opened):
-        """Let full pages lie in a file; ``opened`` gives a descriptor that is then theirs."""
+        """Let rows lie in a file: wide values, or if none are in memory full pages.
+
+        opened: gives a descriptor that is then theirs
+        """
         cdef bint done
-        cdef int64_t first, stop
-        if self.all.tail >> self.all.shift <= self.all.cold:
+        if not self.lent and self.all.tail >> self.all.shift <= self.all.cold:
             return
-        for first, stop, _ in self.lent:
-            while first < stop:
-                self.bring(&first, 1)
-                first += 1 << self.all.shift
-            stop -= 1
-            self.bring(&stop, 1)
-        if self.all.file < 0:
-            self.all.file = opened()
+        self._bring_all()
+        if self.all.disk.file < 0:
+            self.all.disk.file = opened()
+            if logs_begin(&self.all) == 0:
+                out_of_memory(b"columns", self.all.n)
         with nogil:
-            done = payload_chill(&self.all)
+            if logs_behind(&self.all):
+                done = logs_catch_up(&self.all)
+            else:
+                done = payload_chill(&self.all)
         if not done:
             raise OSError(errno, strerror(errno).decode())
 
+    cdef int _bring_all(self) except -1:
+        """Copy all rows that lie elsewhere."""
+        cdef int64_t first, stop
+        for first, stop, _ in self.lent:
+            first = max(first, self.all.head)
+            while first < stop:
+                self.bring(&first, 1)
+                first = ((first >> self.all.shift) + 1) << self.all.shift
+        self.lent.clear()
+        return 0
+
     def cool(self):
         """What was read of the file need not stay in memory."""
-        if self.all.file >= 0:
-            payload_cool(&self.all)
+        payload_cool(&self.all)
+
+    @property
+    def mapped_bytes(self):
+        """Bytes in the file that are mapped: read, they take memory."""
+        return self.all.mapped
 
     @property
     def file_bytes(self):
         """Bytes in the file."""
-        return self.all.file_bytes
+        return self.all.mapped + logs_bytes(&self.all)
 
     cpdef expire(self, int64_t head):
         """Rows before ``head`` are not asked for any more."""
@@ -252,9 +279,12 @@ cdef class Gatherer:
     cdef list some(self, const int64_t **rows, int64_t first, int64_t n):
         """The same of n rows from ``first`` on, which lie anywhere."""
         cdef ArrowArray batch
-        cdef int how = self.fill(rows, first, n, &batch)
+        cdef int why = 0
+        cdef int how = self.fill(rows, first, n, &batch, &why)
         if how == NO_MEMORY:
             out_of_memory(b"results", n)
+        if how == UNREADABLE:
+            raise OSError(why, f"rows of a window cannot be read: {strerror(why).decode()}")
         if how == TOO_LONG:  # a single row came in an array with offsets of the same width
             return self.some(rows, first, n // 2) + self.some(rows, first + n // 2, n - n // 2)
         try:
@@ -264,7 +294,7 @@ cdef class Gatherer:
                 batch.release(&batch)
 
     cdef int fill(
-        self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch
+        self, const int64_t **rows, int64_t first, int64_t n, ArrowArray *batch, int *why
     ) except -1:
         """Gather ``n`` of the rows into one batch.
 
@@ -281,10 +311,10 @@ cdef class Gatherer:
                 (<Pages>self.pages[k]).bring(wish[k].row, n)
         _others = self._leave_out(wish, n) if self.lacking else None
         if n <= RELEASE_ABOVE:
-            how = gather(wish, self.n, n, batch)
+            how = gather(wish, self.n, n, batch, why)
         else:
             with nogil:
-                how = gather(wish, self.n, n, batch)
+                how = gather(wish, self.n, n, batch, why)
         free(wish)
         return how
 

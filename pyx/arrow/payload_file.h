@@ -1,4 +1,5 @@
-/* Full pages of a payload go to a file together, and are mapped from there.
+/* Full pages of a payload go to a file together, and are mapped from there: without wide values,
+ * which lie in logs before.
  *
  *   segment in the file      page 0                                  page 1
  *   +----------------------+-----------+--------------------------+--
@@ -8,47 +9,33 @@
  */
 #ifndef WINDJOIN_PAYLOAD_FILE_H
 #define WINDJOIN_PAYLOAD_FILE_H
-#include <errno.h>
-
 #include "payload.h"
 
 /* Bytes of a column in a page that lie outside the page's memory. */
 static inline int64_t part_used(const Payload *all, const Page *page, int k) {
-    if (all->layout[k].kind != VARIABLE) return 0;
+    if (all->layout[k].kind != VARIABLE || all->layout[k].logged) return 0;
     return offsets_of(page, &all->layout[k])[rows_of_page(all)] * all->layout[k].width + OVERRUN;
 }
 
 static inline int64_t page_size(const Payload *all, const Page *page) {
-    int64_t size = round_up(all->page_bytes);
+    int64_t size = round_up(all->narrow_bytes);
     for (int k = 0; k < all->n; k++)
         size += round_up(part_used(all, page, k)) + round_up(page->part[k].item_room);
     return size;
 }
 
-/* 0: they could not be written, see errno. */
-static inline int write_all(int file, const char *from, int64_t n, int64_t at) {
-    while (n > 0) {
-        ssize_t done = pwrite(file, from, (size_t)n, at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return 0;
-        from += done;
-        n -= done;
-        at += done;
-    }
-    return 1;
-}
-
 static inline int page_write(const Payload *all, const Page *page, int64_t at) {
-    if (!write_all(all->file, page->memory, all->page_bytes, at)) return 0;
-    at += round_up(all->page_bytes);
+    if (!write_all(all->disk.file, page->memory, all->narrow_bytes, at)) return 0;
+    at += round_up(all->narrow_bytes);
     for (int k = 0; k < all->n; k++) {
         const PagePart *part = &page->part[k];
         int64_t used = part_used(all, page, k);
         /* what a copy may read behind the last value need not have come */
         int64_t there = used < part->room ? used : part->room;
-        if (!write_all(all->file, part->bytes, there, at)) return 0;
+        if (!write_all(all->disk.file, part->bytes, there, at)) return 0;
         at += round_up(used);
-        if (!write_all(all->file, (const char *)part->item_valid, part->item_room, at)) return 0;
+        if (!write_all(all->disk.file, (const char *)part->item_valid, part->item_room, at))
+            return 0;
         at += round_up(part->item_room);
     }
     return 1;
@@ -58,12 +45,13 @@ static inline int page_write(const Payload *all, const Page *page, int64_t at) {
 static inline int64_t page_move(Payload *all, Page *page, MappedPages *segment, char *base) {
     char *at = base;
     free(page->memory);
-    all->nbytes -= all->page_bytes;
+    all->nbytes -= page->room;
+    page->room = 0;
     page->memory = at;
     page->segment = segment;
     for (int k = 0; k < all->n; k++) {
         PagePart *part = &page->part[k];
-        at += k ? 0 : round_up(all->page_bytes);
+        at += k ? 0 : round_up(all->narrow_bytes);
         int64_t used = part_used(all, page, k);
         all->nbytes -= part->room + part->item_room;
         free(part->bytes);
@@ -76,14 +64,14 @@ static inline int64_t page_move(Payload *all, Page *page, MappedPages *segment, 
         at += round_up(part->item_room);
         part->room = 0;
     }
-    if (!all->n) at += round_up(all->page_bytes);
+    if (!all->n) at += round_up(all->narrow_bytes);
     return at - base;
 }
 
 /* Full pages from `from` up to `to` go to the file together; 0: not, see errno, and all is as it
  * was. */
 static inline int payload_chill_some(Payload *all, int64_t from, int64_t to) {
-    int64_t size = 0, at = all->file_end;
+    int64_t size = 0, at = all->disk.end;
     for (int64_t p = from; p < to; p++) {
         Page *page = all->page[p & all->mask];
         if (!page_write(all, page, at + size)) return 0;
@@ -92,11 +80,11 @@ static inline int payload_chill_some(Payload *all, int64_t from, int64_t to) {
     int64_t whole = (size + 4095) & ~(int64_t)4095;
     MappedPages *one = calloc(1, sizeof(MappedPages));
     if (!one) return 0;
-    if (ftruncate(all->file, at + whole)) {
+    if (ftruncate(all->disk.file, at + whole)) {
         free(one);
         return 0;
     }
-    one->base = mmap(NULL, (size_t)whole, PROT_READ, MAP_SHARED, all->file, at);
+    one->base = mmap(NULL, (size_t)whole, PROT_READ, MAP_SHARED, all->disk.file, at);
     if (one->base == MAP_FAILED) {
         free(one);
         return 0;
@@ -107,8 +95,8 @@ static inline int payload_chill_some(Payload *all, int64_t from, int64_t to) {
     one->after = all->segments;
     if (one->after) one->after->before = one;
     all->segments = one;
-    all->file_end = at + whole;
-    all->file_bytes += whole;
+    all->disk.end = at + whole;
+    all->mapped += whole;
     char *base = one->base;
     for (int64_t p = from; p < to; p++) base += page_move(all, all->page[p & all->mask], one, base);
     return 1;

@@ -1,7 +1,7 @@
 /* Rows of Arrow record batches are copied into the pages of a payload. */
 #ifndef WINDJOIN_PAYLOAD_ROWS_H
 #define WINDJOIN_PAYLOAD_ROWS_H
-#include "payload.h"
+#include "payload_wide.h"
 
 static inline void clear_bit(uint8_t *bits, int64_t i) { bits[i >> 3] &= (uint8_t)~(1 << (i & 7)); }
 
@@ -18,14 +18,6 @@ static inline int64_t put_nulls(uint8_t *out, int64_t at, const uint8_t *valid, 
             nulls++;
         }
     return nulls;
-}
-
-/* Where the items of a VARIABLE column begin, by row; `first` is the row in Arrow's array. */
-static inline int64_t arrow_offset(const ArrowArray *from, const Layout *layout, int64_t row) {
-    const void *offsets = from->buffers[1];
-    if (!offsets) return 0; /* of an empty array */
-    return layout->offset_bytes == 4 ? ((const int32_t *)offsets)[row]
-                                     : ((const int64_t *)offsets)[row];
 }
 
 /* Room for `bytes` of a column's values in a page. */
@@ -56,6 +48,13 @@ static inline int part_need_item_bits(Payload *all, int k, PagePart *part, int64
     return 1;
 }
 
+/* Bytes of a VARIABLE column that the page itself has of `place` rows. */
+static inline int64_t part_held(const Layout *layout, const Page *page, const PagePart *part,
+                                int64_t place) {
+    if (!place || (layout->logged && !part->room)) return 0;
+    return offsets_of(page, layout)[place] - part->begin;
+}
+
 /* Room outside the page's memory for rows [first, first + n) of an array, behind `place` rows. */
 static inline int part_reserve(Payload *all, int k, Page *page, int64_t place,
                                const ArrowArray *from, int64_t first, int64_t n) {
@@ -65,7 +64,8 @@ static inline int part_reserve(Payload *all, int k, Page *page, int64_t place,
     if (layout->kind == VARIABLE) {
         begin = arrow_offset(from, layout, first);
         more = arrow_offset(from, layout, first + n) - begin;
-        held = offsets_of(page, layout)[place];
+        held = part_held(layout, page, part, place);
+        if (!held) part->begin = offsets_of(page, layout)[place]; /* of rows that are in the page */
         if (!part_need(all, part, (held + more) * layout->width)) return 0;
     }
     if (!layout->child) return 1;
@@ -74,11 +74,13 @@ static inline int part_reserve(Payload *all, int k, Page *page, int64_t place,
     return part_need_item_bits(all, k, part, held + more);
 }
 
-/* The most items that a value has, as far as they are more than `most`. */
+/* Offsets, and items where these are not `logged`.  The most items that a value has, as far as they
+ * are more than `most`. */
 static inline int64_t put_variable(const Layout *layout, Page *page, PagePart *part, int64_t place,
-                                   const ArrowArray *from, int64_t first, int64_t n, int64_t most) {
+                                   const ArrowArray *from, int64_t first, int64_t n, int64_t most,
+                                   int logged) {
     int64_t *offsets = offsets_of(page, layout), begin = arrow_offset(from, layout, first);
-    int64_t held = offsets[place], more = arrow_offset(from, layout, first + n) - begin;
+    int64_t more = arrow_offset(from, layout, first + n) - begin, held = offsets[place];
     const ArrowArray *items = layout->child ? from->children[0] : NULL;
     const char *values = items ? items->buffers[1] : from->buffers[2];
     int64_t at = begin + (items ? items->offset : 0);
@@ -86,24 +88,28 @@ static inline int64_t put_variable(const Layout *layout, Page *page, PagePart *p
         offsets[place + i] = held + arrow_offset(from, layout, first + i) - begin;
     for (int64_t i = place; i < place + n; i++)
         most = offsets[i + 1] - offsets[i] > most ? offsets[i + 1] - offsets[i] : most;
-    if (more)
+    held -= part->begin;
+    if (more && !logged)
         memcpy(part->bytes + held * layout->width, values + at * layout->width,
                (size_t)(more * layout->width));
     if (items && part->item_valid) put_nulls(part->item_valid, held, items->buffers[0], at, more);
     return most;
 }
 
+/* Values where these are not `logged`, and which items of them are null. */
 static inline void put_fixed(const Layout *layout, Page *page, PagePart *part, int64_t place,
-                             const ArrowArray *from, int64_t first, int64_t n) {
+                             const ArrowArray *from, int64_t first, int64_t n, int logged) {
     char *out = page->memory + layout->values + place * layout->width;
     if (!layout->child) {
-        memcpy(out, (const char *)from->buffers[1] + first * layout->width,
-               (size_t)(n * layout->width));
+        if (!logged)
+            memcpy(out, (const char *)from->buffers[1] + first * layout->width,
+                   (size_t)(n * layout->width));
         return;
     }
     const ArrowArray *items = from->children[0];
     int64_t at = items->offset + first * layout->items, size = layout->width / layout->items;
-    memcpy(out, (const char *)items->buffers[1] + at * size, (size_t)(n * layout->width));
+    if (!logged)
+        memcpy(out, (const char *)items->buffers[1] + at * size, (size_t)(n * layout->width));
     if (part->item_valid)
         put_nulls(part->item_valid, place * layout->items, items->buffers[0], at,
                   n * layout->items);
@@ -118,14 +124,22 @@ static inline void put_bits(const Layout *layout, Page *page, int64_t place, con
     }
 }
 
-/* Rows [first, first + n) of a column go to a page from `place` on. */
+/* Rows [first, first + n) of a column go to a page from `place` on; its values are in a log if it
+ * has one and `through`. */
 static inline void put_column(Payload *all, int k, Page *page, int64_t place,
-                              const ArrowArray *from, int64_t first, int64_t n) {
+                              const ArrowArray *from, int64_t first, int64_t n, int through) {
     const Layout *layout = &all->layout[k];
     PagePart *part = &page->part[k];
-    if (layout->kind == FIXED) put_fixed(layout, page, part, place, from, first, n);
+    int logged = through && layout->logged;
+    if (layout->kind == FIXED) put_fixed(layout, page, part, place, from, first, n, logged);
     else if (layout->kind == BITS) put_bits(layout, page, place, from, first, n);
-    else all->longest[k] = put_variable(layout, page, part, place, from, first, n, all->longest[k]);
+    else {
+        int64_t *offsets = offsets_of(page, layout);
+        if (layout->logged && !place) offsets[0] = part->begin = all->log_end[k];
+        all->longest[k] =
+            put_variable(layout, page, part, place, from, first, n, all->longest[k], logged);
+        if (layout->logged) all->log_end[k] = offsets[place + n];
+    }
     if (!from->null_count) return;
     int64_t nulls =
         put_nulls((uint8_t *)page->memory + layout->valid, place, from->buffers[0], first, n);
@@ -138,19 +152,26 @@ static inline void put_column(Payload *all, int k, Page *page, int64_t place,
 static inline int payload_put(Payload *all, const ArrowArray *batch, const int *number,
                               int64_t first, int64_t n, int64_t row) {
     int64_t at, some;
+    int through = all->logging && all->logged == row && batch_log(all, batch, number, first, n);
     for (int reserved = 0; reserved < 2; reserved++) /* nothing fails once rows are written */
         for (at = 0; at < n; at += some) {
             int64_t place = place_of(all, row + at);
             Page *page = page_of(all, row + at);
             some = rows_of_page(all) - place;
             if (some > n - at) some = n - at;
+            if (!through && page->room < all->page_bytes &&
+                !page_size_to(all, page, all->page_bytes))
+                return 0;
             for (int k = 0; k < all->n; k++) {
                 const ArrowArray *from = batch->children[number ? number[k] : k];
                 int64_t begin = batch->offset + from->offset + first + at;
-                if (reserved) put_column(all, k, page, place, from, begin, some);
-                else if (!part_reserve(all, k, page, place, from, begin, some)) return 0;
+                if (reserved) put_column(all, k, page, place, from, begin, some, through);
+                else if ((!through || !all->layout[k].logged || all->layout[k].child) &&
+                         !part_reserve(all, k, page, place, from, begin, some))
+                    return 0;
             }
         }
+    if (through) all->logged = row + n;
     return 1;
 }
 
@@ -179,10 +200,13 @@ static inline int64_t payload_lacks(const Payload *all, const int64_t *row, int6
     return i;
 }
 
-/* A page for a row that has none; 0: no memory. */
+/* A page for a row that has none; 0: no memory.  Of its first rows there may be none any more. */
 static inline int payload_bring(Payload *all, int64_t row) {
     Page **page = &all->page[(row >> all->shift) & all->mask];
     if (!*page) *page = page_new(all);
+    for (int k = 0; *page && k < all->n; k++)
+        if (all->layout[k].kind == VARIABLE)
+            memset(offsets_of(*page, &all->layout[k]), 0, (size_t)(rows_of_page(all) + 1) * 8);
     return *page != NULL;
 }
 

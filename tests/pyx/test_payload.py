@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ IN_CHUNKS = [
     *(pa.dictionary(pa.int8(), pa.string()), pa.map_(pa.int8(), pa.int8()), pa.list_(pa.int8(), 0)),
 ]
 WIDE = pa.binary(20_000)  # so that a page has few rows
+LONG = pa.large_binary()  # of some thousand bytes each
 
 
 @pytest.mark.parametrize("arrow", PAGED, ids=str)
@@ -97,9 +99,38 @@ def same(got: Any, owed: Any) -> None:
     assert repr(got.to_pylist()) == repr(owed.to_pylist())  # with NaN
 
 
+class Disk:
+    """A file that can be as if it had no room, or could not be read."""
+
+    def __init__(self) -> None:
+        self.file = self.good = -1
+
+    def opened(self) -> int:
+        self.file, path = tempfile.mkstemp()
+        os.unlink(path)
+        self.good = os.dup(self.file)
+        return self.file
+
+    def chill(self, payload: Payload) -> None:
+        payload.pages.chill(self.opened)
+
+    def as_if(self, path: str | None) -> None:
+        """It is another file from now on, or itself again."""
+        if self.file >= 0:
+            other = self.good if path is None else os.open(path, os.O_RDWR)
+            os.dup2(other, self.file)
+            if path is not None:
+                os.close(other)
+
+    def close(self) -> None:
+        if self.good >= 0:
+            os.close(self.good)
+
+
 @given(
     types=st.lists(st.sampled_from(PAGED + IN_CHUNKS), min_size=1, max_size=4),
-    wide=st.booleans(),
+    wide=st.sampled_from([None, WIDE, LONG]),
+    cold=st.lists(st.sampled_from(["", "", "chill", "full"]), min_size=8, max_size=8),
     pushes=st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 9)), max_size=8),
     lent=st.sets(st.integers(0, 7)),
     begin=st.integers(0, 20),
@@ -107,14 +138,18 @@ def same(got: Any, owed: Any) -> None:
 )
 def test_gathered_rows_are_those_that_arrow_takes(
     types: list[pa.DataType],
-    wide: bool,
+    wide: pa.DataType | None,
+    cold: list[str],
     pushes: Any,
     lent: set[int],
     begin: int,
     data: st.DataObject,
 ) -> None:
-    """Those of some tables lie where they came from until they are asked for."""
-    types = [*types, WIDE] if wide else types
+    """Those of some tables lie where they came from until they are asked for; of others in a file,
+    which has no room now and then.
+    """
+    types = types if wide is None else [*types, wide]
+    disk = Disk()
     schema = pa.schema([(f"c{k}", gatherable_type(arrow)) for k, arrow in enumerate(types)])
     names = data.draw(st.permutations(schema.names))[: data.draw(st.integers(1, len(types)))]
     payload = Payload(schema, names)
@@ -122,12 +157,22 @@ def test_gathered_rows_are_those_that_arrow_takes(
     come, head = schema.empty_table(), 0
     for number, (n, nulls, cut) in enumerate(pushes):
         arrays = [values(arrow, n + cut, number, nulls) for arrow in types]
+        if wide == LONG:
+            texts = [
+                None if nulls and i % 3 == 0 else bytes([i]) * (70 * i) for i in range(n + cut)
+            ]
+            arrays[-1] = pa.array(texts, LONG)
         rows = pa.table(arrays, schema.names).cast(schema).slice(cut, n)
         if cut % 3 == 1:
             rows = pa.concat_tables([rows.slice(0, n // 2), rows.slice(n // 2)])  # two batches
         if cut % 3 == 2:
             rows = rows.select(schema.names[::-1])  # another order of columns
+        if cold[number] == "full":  # while rows come: they wait in memory
+            disk.as_if("/dev/full")
         (payload.lend if number in lent else payload.append)(rows)
+        disk.as_if(None)
+        if cold[number] == "chill":
+            disk.chill(payload)
         come = pa.concat_tables([come, rows.select(schema.names)])
         head = data.draw(st.integers(head, len(come)))
         payload.expire(begin + head)
@@ -136,6 +181,82 @@ def test_gathered_rows_are_those_that_arrow_takes(
         some = np.array(data.draw(st.lists(st.integers(head, len(come) - 1), max_size=20)), "i8")
         for name, got in zip(names, payload.take(names, begin + some), strict=True):
             same(got, come.column(name).take(pa.array(some)))
+    disk.close()
+
+
+def wide_rows(n: int, first: int = 0) -> pa.Table:
+    values = [bytes([(first + i) % 251]) * 5000 for i in range(n)]
+    return pa.table({"n": np.arange(first, first + n), "p": pa.array(values, pa.binary(5000)),
+                     "s": pa.array(values, pa.binary())})  # fmt: skip
+
+
+def test_wide_values_go_to_a_file_first_and_then_as_they_come() -> None:
+    payload, disk = Payload(wide_rows(0).schema, ["n", "p", "s"]), Disk()
+    payload.append(wide_rows(1000))
+    assert payload.nbytes > 10_000_000
+    disk.chill(payload)
+    assert payload.bytes_on_disk == 10_000_000
+    assert payload.mapped_bytes == 0
+    payload.append(wide_rows(1000, 1000))
+    assert payload.bytes_on_disk == 20_000_000
+    assert payload.nbytes < 200_000
+    disk.chill(payload)  # all else
+    assert payload.nbytes < 20_000
+    assert 16_000 < payload.mapped_bytes < 400_000
+    rows = np.array([0, 1, 2, 2, 999, 1000, 1500, 1501, 1999, 7])
+    wanted = wide_rows(2000).take(pa.array(rows))
+    for name, got in zip(wanted.column_names, payload.take(wanted.column_names, rows), strict=True):
+        same(got, wanted.column(name))
+    disk.close()
+
+
+def test_what_lay_in_a_file_is_written_over() -> None:
+    """Rows come and go: the file has as much as the most that there were, about."""
+    payload, disk = Payload(wide_rows(0).schema, ["n", "p", "s"]), Disk()
+    payload.append(wide_rows(1000))
+    disk.chill(payload)
+    for first in range(1000, 21_000, 1000):
+        payload.append(wide_rows(1000, first))
+        payload.expire(first - 500)
+        assert 10_000_000 <= payload.bytes_on_disk <= 15_000_000
+        (got,) = payload.take(["p"], np.array([first - 500]))
+        assert got[0].as_py() == bytes([(first - 500) % 251]) * 5000
+    assert os.fstat(disk.file).st_size < 35_000_000
+    payload.expire(21_000)
+    assert payload.bytes_on_disk == 0
+    disk.close()
+
+
+def test_rows_wait_in_memory_for_a_disk_that_is_full() -> None:
+    payload, disk = Payload(wide_rows(0).schema, ["n", "p", "s"]), Disk()
+    payload.append(wide_rows(1000))
+    disk.chill(payload)
+    disk.as_if("/dev/full")
+    payload.append(wide_rows(1000, 1000))
+    assert payload.nbytes > 10_000_000
+    with pytest.raises(OSError, match="No space left"):
+        disk.chill(payload)
+    disk.as_if(None)
+    payload.append(wide_rows(10, 2000))
+    assert [v.as_py()[0] for v in payload.take(["s"], np.array([1999, 2009]))[0]] == [242, 1]
+    disk.chill(payload)
+    assert payload.nbytes < 200_000
+    assert payload.bytes_on_disk == 20_100_000
+    assert [v.as_py()[0] for v in payload.take(["s"], np.array([1999, 2009]))[0]] == [242, 1]
+    disk.close()
+
+
+@pytest.mark.parametrize("name", ["p", "s"])
+def test_a_file_that_cannot_be_read_is_an_error(name: str) -> None:
+    payload, disk = Payload(wide_rows(0).schema, ["n", "p", "s"]), Disk()
+    payload.append(wide_rows(100))
+    disk.chill(payload)
+    disk.as_if("/dev/null")
+    with pytest.raises(OSError, match="rows of a window cannot be read: Input/output error"):
+        payload.take(["n", name], np.arange(5))
+    disk.as_if(None)
+    assert len(payload.take(["n", name], np.arange(5))[0]) == 5
+    disk.close()
 
 
 def test_lent_rows_are_copied_when_they_are_asked_for() -> None:
