@@ -28,7 +28,7 @@ def report(
         return {**data, **_nothing(), "streams": {name: _nothing() for name in names}}
     control = live.control
     parts = [_stream(number, names, bound, live) for number in range(len(names))]
-    missed, left_out = missed_by(live)
+    missed, left_out = _missed_by(live)
     return {
         **data,
         "shedding": control.fraction < 1,
@@ -42,13 +42,41 @@ def report(
     }
 
 
-def missed_by(live: SheddingJoin) -> tuple[Missed, Missed]:
+def _missed_by(live: SheddingJoin) -> tuple[Missed, Missed]:
     """Results and comparisons that a session has left out so far."""
     missed, left_out = _all_missed([live.control])
     dropped = live.control.admission
     missed.add(dropped.missed)
     left_out.add(dropped.left_out)
     return missed, left_out
+
+
+def over_sessions(
+    now: Mapping[str, Any], live: Intake | None, before: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What a session tells of itself, and in sums with the sessions before it, which told this."""
+    missed, results = Missed(), now["results"]
+    if isinstance(live, SheddingJoin):  # else no row has come
+        missed, _ = _missed_by(live)
+    left_out, dropped = now["left_out"], now["dropped"]
+    if before is not None:
+        missed.add(Missed(*before["sums"]))
+        results += before["results"]
+        left_out += before["left_out"]
+        dropped += before["dropped"]
+    recall, least, most = interval(float(results), missed)
+    return {
+        "fraction": now["fraction"],
+        "load": now["load"],
+        "recall": recall,
+        "recall_low": least,
+        "recall_high": most,
+        "results": results,
+        "missed": missed.count,
+        "left_out": left_out,
+        "dropped": dropped,
+        "sums": [missed.count, missed.variance, missed.unknown, missed.doubt],
+    }
 
 
 def _nothing() -> dict[str, Any]:

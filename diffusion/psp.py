@@ -280,7 +280,7 @@ class PSP(Router):
         return super().state() | {
             "order": list(self.order),
             "shares": self.shares.state(),
-            "lengths": list(self.lengths.now),
+            "lengths": self.lengths.state(),
             "counts": [counts.dump() for counts in self._counts],
             "sliced_at": self._sliced_at,
             "relocating": self._relocating,
@@ -293,7 +293,7 @@ class PSP(Router):
         super().restore(state)
         self.order = list(state["order"])
         self.shares.restore(state["shares"], now=self.seconds)
-        self.lengths = RingLengths(list(state["lengths"]))
+        self.lengths = RingLengths(*state["lengths"])
         for counts, segments in zip(self._counts, state["counts"], strict=True):
             counts.fill(segments)
         self._sliced_at, self._relocating = state["sliced_at"], state["relocating"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windjoin.diffusion.ring_cost import Probed, RingCosts, elements, probing_order, ring_lengths
 from windjoin.diffusion.segments import StreamProfile
@@ -104,6 +104,14 @@ class RingLengths:
             return False
         self.now, self.wanted, self.agreed = list(found), None, 0
         return True
+
+    def state(self) -> list[Any]:
+        """As JSON-able data; ``RingLengths(*state)`` is the way back.
+
+        >>> RingLengths(*RingLengths([4], [2], 1).state())
+        RingLengths(now=[4], wanted=[2], agreed=1)
+        """
+        return [list(self.now), self.wanted, self.agreed]
 
 
 def _alike(a: int, b: int) -> bool:

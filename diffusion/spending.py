@@ -42,10 +42,18 @@ class Spending:
         latest = Spent(
             joining / fresh_rows, aside / max(taken, 1), min(waits), fresh_rows / fresh_blocks
         )
-        before = self._spent or latest
-        mixed = (old + OF_LATE * (new - old) for old, new in zip(before, latest, strict=True))
-        self._spent = Spent(*mixed)
+        self._spent = spent_of_late(self._spent, latest)
         return self._spent
+
+
+def spent_of_late(before: Spent | None, latest: Spent) -> Spent:
+    """What was spent, as the latest report changes it.
+
+    >>> spent_of_late(Spent(1.0, 0.0, 0.0, 8.0), Spent(2.0, 0.0, 0.0, 8.0)).joining
+    1.25
+    """
+    mixed = (old + OF_LATE * (new - old) for old, new in zip(before or latest, latest, strict=True))
+    return Spent(*mixed)
 
 
 def _totals(tally: Tally) -> _Totals:

@@ -16,6 +16,7 @@ from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import StreamProfile
 from windjoin.epochs.deciding import EpochReport
 from windjoin.epochs.job import Job
+from windjoin.epochs.lengthening import searched
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.routing import EARLIEST, Owners, Routes, Units
 from windjoin.epochs.weighing import (
@@ -28,7 +29,6 @@ from windjoin.epochs.weighing import (
 )
 
 LONGER = 16  # times what they began with: the longest segments that are tried
-BUSY = 0.5  # slots that are idle for longer lose nothing by the length of segments
 
 
 def follow_atr(
@@ -69,18 +69,13 @@ def _switched(job: Job, units: Units, rows: Sequence[float]) -> Units:
 def _lengthened(
     job: Job, parent: Manifest, known: Mapping[str, Any], units: Units, rows: float, loads: Loads
 ) -> tuple[Units, Any]:
-    """Segments of the length with which most rows are joined, as far as has been tried."""
-    told, most = known.get("length"), max(loads.busy.values(), default=0.0)
-    times = [time for time in parent.newest if time is not None]
+    """An epoch's results leave with it, however long segments are, so each tells of its length."""
+    told = known.get("length")
     assert units.length is not None
-    if job.chosen_segment or most < BUSY or not times:
-        return units, told
-    if told is None:  # an epoch's results leave with it, however long segments are
+    if told is None:
         climber = HillClimber.around(units.length, LONGER * units.length)
     else:
         climber = HillClimber.from_state(told)
-    before, border = climber.length, max(times)
-    length = climber.observe(rows / most, border)
-    if length != before:
-        climber.wait_until(border)
-    return replace(units, length=length), climber.state()
+    if not searched(job, parent, climber, rows, loads):
+        return units, told
+    return replace(units, length=climber.length), climber.state()

@@ -25,7 +25,7 @@ from windjoin.epochs.slotfile import Footer, read_footer
 from windjoin.epochs.storage import Folder
 from windjoin.errors import LogError, QueryError, quoted
 
-SUMMED = ("results", "comparisons", "cpu", "seconds", "taken")
+SUMMED = ("results", "comparisons", "cpu", "joining", "seconds", "taken")
 Marks = tuple[int | None, ...]
 Router = Callable[[Job, Manifest, "EpochReport", Routes, int, float], tuple[Routes, Any]]
 

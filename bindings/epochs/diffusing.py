@@ -21,12 +21,16 @@ from windjoin.diffusion.load import Host, Usage, Weights
 from windjoin.diffusion.meter import ALIKE, READINGS
 from windjoin.diffusion.psp import PSP
 from windjoin.diffusion.registry import make
+from windjoin.diffusion.ring_slices import Spent
 from windjoin.diffusion.router import Hop, Router
+from windjoin.diffusion.segment_length import HillClimber
 from windjoin.diffusion.segments import NEVER, Segment, StreamProfile
 from windjoin.diffusion.shares import Shares
+from windjoin.diffusion.spending import LEAST_ROWS, spent_of_late
 from windjoin.epochs.deciding import EpochReport
 from windjoin.epochs.hopping import order_from
 from windjoin.epochs.job import Job
+from windjoin.epochs.lengthening import searched
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.placing import NOBODY, HopPath, Placed, UnitSlots, copies_for
 from windjoin.epochs.routing import EARLIEST, MOST_UNITS, Owners, Routes, Units
@@ -63,7 +67,7 @@ def follow_hops(
     before = turn_of(shares, loads.slots)
     rows = rates_of(known.get("rows"), report, job.streams)
     memory: dict[str, Any] = {"rows": rows, "pairs": _pairs(job, known.get("pairs"), report)}
-    units = _lengthened(job, routes.units, known.get("reach"), loads.slots)
+    units, memory["length"] = _lengthened(job, parent, known, routes.units, sum(rows), loads)
     if units != routes.units:
         routes = Routes(units, Owners(((EARLIEST, before),)))
     extent = _extent(parent, report, units, known.get("reach"))
@@ -76,7 +80,10 @@ def follow_hops(
     state = known.get("router") if same else None
     router = _router(units, profiles, loads.slots, state)
     memory["paces"] = _paces(known.get("paces"), report, loads.slots)
+    memory["spent"] = _spent(known.get("spent"), report)
     _report(router, shares, extent, loads, memory["paces"])
+    if memory["spent"] is not None:
+        router.learn_costs(Spent(*memory["spent"]))
     if turn_of(shares, loads.slots) != before:
         routes = shared_out(parent, report, routes, shares, loads.slots)
     router.expire(extent.oldest)
@@ -93,14 +100,32 @@ def follow_hops(
     return replace(routes, placed=placed), remembered(shares, **memory)
 
 
-def _lengthened(job: Job, units: Units, reach: float | None, slots: int) -> Units:
-    """Covers need some segments in each epoch: all new rows of one segment take one path."""
+def _lengthened(
+    job: Job, parent: Manifest, known: Mapping[str, Any], units: Units, rows: float, loads: Loads
+) -> tuple[Units, Any]:
+    """Covers need some segments in each epoch: all new rows of one segment take one path.
+
+    From there the search goes on, and begins anew where epochs have come to reach further.
+    """
+    reach, told = known.get("reach"), known.get("length")
     assert units.length is not None
     if units.once != "ctr" or job.chosen_segment or not reach:
-        return units
-    wanted = max(int(reach / (EACH * slots)), max(units.windows) // MOST_SEGMENTS, 1)
-    alike = wanted <= 2 * units.length and units.length <= 2 * wanted
-    return units if alike else replace(units, length=wanted)
+        return units, told
+    longest = max(units.windows)
+    least = max(longest // MOST_SEGMENTS, 1)
+    wanted, around = max(int(reach / (EACH * loads.slots)), least), units.length
+    climber = None
+    if told is not None:
+        around, climber = told["around"], told["climber"]
+    if wanted > 2 * around or around > 2 * wanted:
+        return replace(units, length=wanted), {"around": wanted, "climber": None}
+    if climber is None:
+        search = HillClimber(units.length, min(least, units.length), max(longest, units.length))
+    else:
+        search = HillClimber.from_state(climber)
+    if not searched(job, parent, search, rows, loads, lasts=longest):
+        return units, told
+    return replace(units, length=search.length), {"around": around, "climber": search.state()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +218,22 @@ def _report(
         router.book.calibrate(Host(slot, cpu=1 / slow))
     done = dict.fromkeys(range(loads.slots), Usage())  # an epoch begins when all have ended theirs
     router.report(done, rates=rates, since=max(extent.latest, router.border) + 1, now=loads.now)
+
+
+def _spent(before: Sequence[float] | None, report: EpochReport) -> Spent | None:
+    """What slots spend on rows, for a ring's cost model; an epoch's rows travel together.
+
+    A hop reaches all slots in one exchange, so a longer ring waits for no more of them.
+    """
+    known = None if before is None else Spent(*before)
+    rows = sum(count["rows"] for count in report.counts)
+    told = [load for load in report.loads if "joining" in load]
+    taken = sum(load["taken"] for load in told)
+    if rows < LEAST_ROWS or not taken:
+        return known
+    joining = sum(load["joining"] for load in told)
+    aside = max(sum(load["cpu"] for load in told) - joining, 0.0)
+    return spent_of_late(known, Spent(joining / rows, aside / taken, 0.0, float(rows)))
 
 
 def _paces(

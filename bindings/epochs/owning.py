@@ -13,7 +13,7 @@ def fewer_or_more(routes: Routes, slots: int, newest: Sequence[int | None]) -> O
     """The owners among another number of slots; as few units as possible change theirs."""
     units, owners = routes.units, routes.owners
     if units.kind == "single":
-        return owners
+        return owners if owners.slots <= slots else Owners.in_turn(slots)
     if units.kind == "groups":
         table = owners.of(np.arange(GROUPS)).astype(np.int64)
         return owners_of(even(table.tolist(), np.ones(GROUPS), slots))

@@ -78,6 +78,7 @@ class SlotWork:
         self.alone: dict[int, list[pa.RecordBatch]] = {}
         self.tally = BlockCounts([0] * job.streams)
         self.how = "nothing to do"
+        self.joining = 0.0  # CPU seconds of what finds results, where they travel
         # what the slot tells of it; in an epoch without rows as in the one before
         self.shedding = None if job.shed is None else told_before(manifest, slot)
 
@@ -207,7 +208,7 @@ class SlotWork:
         if self.hops is not None:
             self.how = "hops"
             most = None if self._fits() else self.job.part_bytes
-            yield from self.hops.results(self.window, self.tally, most)
+            yield from self._timed(self.hops.results(self.window, self.tally, most))
             return
         if not any(table.num_rows for table in self.new):
             return
@@ -217,6 +218,16 @@ class SlotWork:
             yield from self._by_session()
             return
         yield from self._scanned(self.job.plan, range(self.job.streams))
+
+    def _timed(self, found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same, and what finding it took."""
+        while True:
+            began = time.thread_time()
+            batch = next(found, None)
+            self.joining += time.thread_time() - began
+            if batch is None:
+                return
+            yield batch
 
     def _fits(self) -> bool:
         """Whether the window may be in memory as a whole."""
@@ -270,7 +281,7 @@ class SlotWork:
             "worker": os.getpid(),
         }
         if self.hops is not None:
-            load |= {"taken": self.hops.taken, "met": self.hops.met}
+            load |= {"taken": self.hops.taken, "met": self.hops.met, "joining": self.joining}
         if self.shedding is not None:
             load["shedding"] = self.shedding
         text = json.dumps(load).encode()

@@ -10,11 +10,9 @@ from windjoin.checking import check
 from windjoin.epochs.manifest import Manifest
 from windjoin.epochs.routing import Units
 from windjoin.errors import QueryError
-from windjoin.kernels.shedding.live import SheddingJoin
-from windjoin.kernels.shedding.recall import Missed, interval
 from windjoin.query import Query
 from windjoin.session import Session
-from windjoin.shed_report import missed_by
+from windjoin.shed_report import over_sessions
 from windjoin.shedding import Shedding
 
 
@@ -46,29 +44,7 @@ def told_of(session: Session, before: Mapping[str, Any] | None) -> dict[str, Any
 
     ``before``: what it told at the end of the session before this one.
     """
-    now, live = session.metrics["shedding"], session._live
-    missed, results = Missed(), now["results"]
-    if isinstance(live, SheddingJoin):  # else no row has come
-        missed, _ = missed_by(live)
-    left_out, dropped = now["left_out"], now["dropped"]
-    if before is not None:
-        missed.add(Missed(*before["sums"]))
-        results += before["results"]
-        left_out += before["left_out"]
-        dropped += before["dropped"]
-    recall, least, most = interval(float(results), missed)
-    return {
-        "fraction": now["fraction"],
-        "load": now["load"],
-        "recall": recall,
-        "recall_low": least,
-        "recall_high": most,
-        "results": results,
-        "missed": missed.count,
-        "left_out": left_out,
-        "dropped": dropped,
-        "sums": [missed.count, missed.variance, missed.unknown, missed.doubt],
-    }
+    return over_sessions(session.metrics["shedding"], session._live, before)
 
 
 def told_before(manifest: Manifest, slot: int) -> dict[str, Any] | None:

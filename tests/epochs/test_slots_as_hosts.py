@@ -131,15 +131,23 @@ def three_way(window: int) -> Any:
     return wj.join(a, b, c, on=[a["k"] == b["k"], b["k"] == c["k"]], select=columns)
 
 
+def dear(*_: Any) -> dict[str, float]:
+    """Joining is what takes time, so a ring is as long as can be."""
+    return {"cpu": 10.0, "joining": 9.9}
+
+
 def driven(
     made: Cluster,
     epochs: int,
     router: Any,
     *,
-    busy: Any = None,
+    told: Any = None,
     slots: dict[int, int] | None = None,
 ) -> tuple[list[Manifest], list[int]]:
-    """Epochs of 100 ticks, checked against a batch join; how much slots took in each."""
+    """Epochs of 100 ticks, checked against a batch join; how much slots took in each.
+
+    ``told``: what a slot is said to have been measured to take in an epoch.
+    """
     chance, names = np.random.default_rng(0), "abc"
     every: dict[str, list[pa.Table]] = {name: [] for name in names}
     found: list[pa.RecordBatch] = []
@@ -156,12 +164,12 @@ def driven(
             every[name].append(rows[name])
         found += made.epoch(epoch, rows, router=router)
         manifests.append(decide(made.job, epoch, made.run))
-        told = loads_of(made.job.log, manifests[-1])
-        taken.append(sum(load["taken"] for load in told))
-        for slot in range(manifests[-1].slots if busy else 0):
-            path = Path(made.job.log.path(manifests[-1].folder, f"{slot}-0.load"))
-            told_ = json.loads(path.read_text())
-            path.write_text(json.dumps(told_ | {"seconds": busy(manifests[-1], slot)}))
+        loads = loads_of(made.job.log, manifests[-1])
+        taken.append(sum(load["taken"] for load in loads))
+        for load in loads if told else ():
+            path = Path(made.job.log.path(manifests[-1].folder, f"{load['slot']}-0.load"))
+            own = json.loads(path.read_text())
+            path.write_text(json.dumps(own | told(manifests[-1], load["slot"])))
     expected = made.query.run({name: pa.concat_tables(tables) for name, tables in every.items()})
     both = [pa.Table.from_batches(found), expected]
     first, second = (sorted(zip(*table.to_pydict().values(), strict=True)) for table in both)
@@ -173,7 +181,7 @@ def driven(
 def test_slots_come_and_go_while_routers_place_segments(tmp_path: Path, kind: str) -> None:
     made = Cluster(three_way(500), dict.fromkeys("abc", SCHEMA), str(tmp_path), 1)
     made.start(slots=2, strategy=kind)
-    manifests, _ = driven(made, 14, follow, slots={5: 4, 10: 3})
+    manifests, _ = driven(made, 14, follow, slots={5: 4, 10: 3}, told=dear)
     assert [m.own.placed is not None for m in manifests] == [False] + [True] * 13
     for manifest in manifests[6:]:
         placed = manifest.own.placed
@@ -199,7 +207,7 @@ def test_new_rows_enter_a_ring_at_its_head_and_age(tmp_path: Path) -> None:
     """A slice is a stretch of time, read from files of the slot that was the head."""
     made = Cluster(three_way(800), dict.fromkeys("abc", SCHEMA), str(tmp_path), 1)
     made.start(slots=4, strategy="psp")
-    manifests, _ = driven(made, 14, follow)
+    manifests, _ = driven(made, 14, follow, told=dear)
     last = manifests[-1]
     assert last.own.placed is not None
     for own in last.own.placed.written:
@@ -226,6 +234,55 @@ def test_a_slow_slot_has_a_short_slice(tmp_path: Path) -> None:
 
     made = Cluster(three_way(800), dict.fromkeys("abc", SCHEMA), str(tmp_path), 1)
     made.start(slots=3, strategy="psp")
-    manifests, _ = driven(made, 20, follow, busy=busy)
+
+    def told(manifest: Manifest, slot: int) -> dict[str, float]:
+        return dear() | {"seconds": busy(manifest, slot)}
+
+    manifests, _ = driven(made, 20, follow, told=told)
     loads = [[busy(manifest, slot) for slot in range(3)] for manifest in manifests[14:]]
     assert max(map(max, loads)) <= 1.5 * 4 / 9
+
+
+def test_a_ring_is_as_long_as_its_cost_model_says(tmp_path: Path) -> None:
+    """Where rows cost much to send and little to join, one slot has the window; and back."""
+
+    def told(manifest: Manifest, slot: int) -> dict[str, float]:
+        return {"cpu": 10.0, "joining": 0.01 if 6 <= manifest.epoch < 18 else 9.9}
+
+    made = Cluster(three_way(400), dict.fromkeys("abc", SCHEMA), str(tmp_path), 1)
+    made.start(slots=3, strategy="psp")
+    manifests, _ = driven(made, 36, follow, told=told)
+    lengths = [manifest.state["router"]["lengths"][0] for manifest in manifests[1:]]
+    assert min(lengths[5]) >= 3
+    assert lengths[17] == [1, 1, 1]
+    assert min(lengths[-1]) >= 3
+    short, long = manifests[18].own.placed, manifests[-1].own.placed
+    assert short is not None
+    assert long is not None
+    # the end of the ring has what is older than a window, which only late rows can meet
+    assert all(len(set(own.slots[-50:])) == 1 for own in short.written)
+    assert all(len(set(own.slots)) == 3 for own in long.written)
+
+
+def test_covers_take_segments_with_which_most_is_joined(tmp_path: Path) -> None:
+    """Lengths are tried, each once the window has no others; a chosen one stays."""
+    best = 100
+
+    def told(manifest: Manifest, slot: int) -> dict[str, float]:
+        length = manifest.own.units.length
+        assert length is not None
+        return {"seconds": 0.6 + 0.1 * abs(np.log2(length / best))}
+
+    lengths = {}
+    for segment, epochs in ((None, 60), (25, 12)):
+        made = Cluster(
+            three_way(200), dict.fromkeys("abc", SCHEMA), str(tmp_path / f"s{segment}"), 1
+        )
+        made.start(slots=2, strategy="ctr", segment=segment)
+        manifests, _ = driven(made, epochs, follow, told=told)
+        lengths[segment] = [manifest.own.units.length for manifest in manifests]
+    tried = lengths[None]
+    assert min(tried[:16]) <= 30  # a quarter of an epoch on two slots, as long as nothing is known
+    assert 70 <= tried[-1] <= 150
+    assert tried[-1] == tried[-8]  # settled
+    assert set(lengths[25]) == {25}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pytest
 import windjoin as wj
 import windjoin.spark as wjs
+from windjoin.epochs import lengthening
 from windjoin.epochs.deciding import decide
 from windjoin.epochs.manifest import Manifest
 
@@ -23,6 +26,7 @@ from tests.spark.test_stream import Sources
 pytestmark = MARKS
 NAMES, EPOCHS, ROWS, SPAN = "abc", 10, 60, 100
 GROWS, SHRINKS = 4, 7  # epochs with another number of slots from there on
+STEPS = {GROWS: 2, SHRINKS: -1}
 TRAVELLING = ["ctr", "psp"]
 
 
@@ -46,10 +50,12 @@ def rows(seed: int) -> pa.Table:
 class Sink:
     """Keeps results and what was decided, and changes the number of slots."""
 
-    def __init__(self, end: int | None = None) -> None:
+    def __init__(
+        self, end: int | None = None, steps: Mapping[int, int] = MappingProxyType(STEPS)
+    ) -> None:
         self.found: Counter[Any] = Counter()
         self.decided: list[Manifest] = []
-        self.end = end
+        self.end, self.steps = end, steps
         self.run: wjs.Run | None = None
 
     def __call__(self, frame: Any, epoch: int) -> None:
@@ -59,8 +65,8 @@ class Sink:
             raise RuntimeError("the driver ends here")
         self.found += own
         self.decided.append(decide(self.run.job, epoch, self.run._run))
-        if epoch + 1 in (GROWS, SHRINKS):
-            self.run.add_slots(2 if epoch + 1 == GROWS else -1)
+        if epoch + 1 in self.steps:
+            self.run.add_slots(self.steps[epoch + 1])
 
 
 def driven(sources: Sources, folder: Path, kind: str, sink: Sink, slots: int) -> None:
@@ -97,7 +103,8 @@ def test_slots_come_and_go_while_segments_are_placed(spark: Any, tmp_path: Path,
     assert all(
         slots <= set(range(m.slots)) for slots, m in zip(written, manifests[1:], strict=True)
     )
-    assert all(len(slots) > 1 for slots in written)
+    # a ring becomes shorter once it is known that few rows are to be joined
+    assert all(len(slots) > 1 for slots in (written if kind == "ctr" else written[:2]))
     assert len({os.path.basename(m.run) for m in manifests}) == 2
     if kind == "ctr":
         assert any(one.copies for one in placed)  # first hops read them elsewhere
@@ -112,3 +119,35 @@ def moved(before: Manifest, after: Manifest) -> bool:
     lows = [low for entry in after.window for low in entry.low if low is not None]
     units = np.arange(min(lows) // length, SPAN * before.epoch // length)
     return bool((before.own.writers(0, units) != after.own.writers(0, units)).any())
+
+
+def test_a_ring_of_few_rows_comes_to_be_one_slot(spark: Any, tmp_path: Path) -> None:
+    """What Spark's tasks are measured to take says that sending costs more than joining."""
+    sources = Sources(spark, tmp_path, {name: rows(seed) for seed, name in enumerate(NAMES)})
+    for epoch in range(EPOCHS):
+        sources.add(epoch, epoch / EPOCHS, (epoch + 1) / EPOCHS)
+    sink = Sink(steps={})
+    driven(sources, tmp_path, "psp", sink, 3)
+    assert sink.found == rows_of(query().run(sources.tables))
+    spent = [m.state["spent"] for m in sink.decided[1:]]
+    assert all(one is not None and one[0] > 0 and one[1] > 0 for one in spent)
+    lengths = [m.state["router"]["lengths"][0] for m in sink.decided[1:]]
+    assert min(lengths[0]) >= 3
+    assert lengths[-1] == [1, 1, 1]
+
+
+def test_covers_look_for_a_length(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On slots that are never busy, so the least that is busy enough is nothing here."""
+    monkeypatch.setattr(lengthening, "BUSY", 0.0)
+    sources = Sources(spark, tmp_path, {name: rows(seed) for seed, name in enumerate(NAMES)})
+    for epoch in range(EPOCHS):
+        sources.add(epoch, epoch / EPOCHS, (epoch + 1) / EPOCHS)
+    sink = Sink(steps={})
+    driven(sources, tmp_path, "ctr", sink, 2)
+    assert sink.found == rows_of(query().run(sources.tables))
+    told = [m.state["length"] for m in sink.decided[1:]]
+    judged = [one["climber"] for one in told if one is not None and one["climber"] is not None]
+    assert judged
+    assert judged[-1]["length"] == sink.decided[-1].own.units.length
