@@ -104,7 +104,7 @@ cdef object _sorting_by_digits(keys):
     cdef int64_t n = given.shape[0]
     cdef Radix *radix = <Radix *>malloc(sizeof(Radix))
     if radix == NULL:
-        raise MemoryError("no memory to sort")
+        raise MemoryError(f"no memory for {n} numbers to sort")
     try:
         if not radix_begin(radix, n, keys.min(), keys.max()):
             return None

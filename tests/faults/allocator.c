@@ -1,13 +1,16 @@
-/* An allocator that fails on purpose: the n-th call made from watched shared objects, or all from the
- * n-th on.  Loaded with LD_PRELOAD; whoever calls from elsewhere gets memory as ever.
+/* An allocator that fails on purpose: the n-th call that watched shared objects make at a site,
+ * alone or with all calls that follow.  A site is a stack of calls, as far as it lies in watched
+ * objects. Loaded with LD_PRELOAD; whoever calls from elsewhere gets memory as ever.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <execinfo.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -20,6 +23,9 @@ void *__libc_memalign(size_t alignment, size_t bytes);
 void __libc_free(void *block);
 
 #define MOST_RANGES 256
+#define MOST_SITES 4096
+#define MOST_CALLS 65536
+#define MOST_FRAMES 256
 #define SLOTS ((size_t)1 << 18) /* of blocks that were given out and are not free yet */
 
 static struct {
@@ -27,9 +33,17 @@ static struct {
 } range[MOST_RANGES];
 static int n_ranges;
 
-static atomic_int armed; /* calls are counted, and blocks noted */
-static atomic_long calls, failed;
-static long first, last; /* calls that fail */
+static atomic_int armed, noticed; /* blocks are noted; calls are counted, and may fail */
+static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    uint64_t stack; /* all return addresses; 0: free */
+    long calls;
+} site[MOST_SITES];
+static uint64_t site_of[MOST_CALLS]; /* of each call, in the order of calls */
+static long calls, failed;
+static uint64_t fails_at; /* a site */
+static long fails_nth;    /* of its calls; 0: none */
+static int and_all_after, failing;
 
 static pthread_mutex_t noting = PTHREAD_MUTEX_INITIALIZER;
 static void *noted[SLOTS];
@@ -57,13 +71,48 @@ static int is_watched(const void *caller) {
     return 0;
 }
 
+/* -- which call fails ----------------------------------------------------------------------- */
+
+/* The first unwinding loads what it needs. */
+__attribute__((constructor)) static void load_unwinder(void) {
+    void *frame[1];
+    backtrace(frame, 1);
+}
+
+/* What tells this site from others. */
+static uint64_t stack_here(void) {
+    void *frame[MOST_FRAMES];
+    int n = backtrace(frame, MOST_FRAMES);
+    uint64_t stack = 0x9E3779B97F4A7C15u;
+    for (int k = 0; k < n; k++)
+        if (is_watched(frame[k]))
+            stack = (stack ^ (uintptr_t)frame[k]) * 0x100000001B3u, stack ^= stack >> 29;
+    return stack | 1;
+}
+
+/* Count a call of a site; its number among those of the site. */
+static long count(uint64_t stack) {
+    size_t at = stack % MOST_SITES, steps = 0;
+    while (site[at].stack && site[at].stack != stack && ++steps < MOST_SITES)
+        at = (at + 1) % MOST_SITES;
+    if (steps == MOST_SITES || calls == MOST_CALLS) abort(); /* who walks must see all of them */
+    site[at].stack = stack;
+    site_of[calls++] = stack;
+    return ++site[at].calls;
+}
+
 /* Whether this call is to fail. */
 static int fails(void) {
-    long number = atomic_fetch_add(&calls, 1) + 1;
-    if (number < first || number > last) return 0;
-    atomic_fetch_add(&failed, 1);
-    errno = ENOMEM;
-    return 1;
+    if (!noticed) return 0;
+    uint64_t stack = stack_here();
+    pthread_mutex_lock(&counting);
+    long nth = count(stack);
+    int now = failing || (fails_nth && stack == fails_at && nth == fails_nth);
+    failing = now && and_all_after;
+    failed += now;
+    pthread_mutex_unlock(&counting);
+    if (now) errno = ENOMEM;
+    return now;
 }
 
 /* -- which blocks are held ------------------------------------------------------------------ */
@@ -101,18 +150,30 @@ int allocator_watch(char *part) {
     return n_ranges;
 }
 
-/* From now on count calls; those numbered from .. to fail. */
-void allocator_arm(long from, long to) {
-    calls = failed = 0;
-    first = from, last = to;
-    armed = 1;
+/* From now on note blocks and count calls; the nth one at a site fails, and all after it if asked.
+ * nth 0: none. */
+void allocator_arm(uint64_t stack, long nth, int all_after) {
+    pthread_mutex_lock(&noting);
+    if (noted_any) memset(noted, 0, sizeof noted);
+    noted_any = 0, held = lost = 0;
+    pthread_mutex_unlock(&noting);
+    memset(site, 0, sizeof site);
+    calls = failed = failing = 0;
+    fails_at = stack, fails_nth = nth, and_all_after = all_after;
+    armed = noticed = 1;
 }
 
 /* Nothing fails any more; how many calls there were.  Blocks are still noted. */
 long allocator_disarm(void) {
-    first = 1, last = 0;
-    return calls;
+    pthread_mutex_lock(&counting);
+    noticed = failing = 0;
+    long were = calls;
+    pthread_mutex_unlock(&counting);
+    return were;
 }
+
+/* The site of each call, in order. */
+const uint64_t *allocator_sites(void) { return site_of; }
 
 long allocator_failed(void) { return failed; }
 

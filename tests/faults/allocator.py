@@ -9,13 +9,20 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
 COMPILER = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
-EVER = 2**62
+
+
+class Place(NamedTuple):
+    """A call that is to fail: of a site, which is a stack of calls, the n-th."""
+
+    site: int
+    nth: int
 
 
 def build(folder: Path) -> Path:
@@ -28,10 +35,10 @@ def build(folder: Path) -> Path:
     return made
 
 
-def walked(allocator: Path, *pairs: str, places: int = 0) -> list[dict[str, Any]]:
+def walked(allocator: Path, *pairs: str, which: str = "sites") -> list[dict[str, Any]]:
     """What `tests.faults.walk` finds with the allocator in place."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.walk", str(places), *pairs],
+        [sys.executable, "-m", "tests.faults.walk", which, *pairs],
         env={**os.environ, "LD_PRELOAD": str(allocator)},
         cwd=HERE.parent.parent,
         capture_output=True,
@@ -39,8 +46,7 @@ def walked(allocator: Path, *pairs: str, places: int = 0) -> list[dict[str, Any]
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 class Allocator:
@@ -51,13 +57,19 @@ class Allocator:
         if self._c.allocator_watch(b"/pyx/") == 0:
             raise RuntimeError("no compiled module of windjoin is loaded yet")
 
-    def arm(self, first: int, last: int) -> None:
-        """From now on calls of compiled modules count, and those numbered first .. last fail."""
-        self._c.allocator_arm(first, last)
+    def arm(self, place: Place | None = None, *, all_after: bool = False) -> None:
+        """From now on calls of compiled modules count, and this one fails."""
+        self._c.allocator_arm(*(place or Place(0, 0)), all_after)
 
-    def disarm(self) -> int:
-        """Nothing fails any more; how many calls there were."""
-        return int(self._c.allocator_disarm())
+    def disarm(self) -> list[Place]:
+        """Nothing fails any more; the calls there were."""
+        sites = self._c.allocator_sites()
+        so_many: Counter[int] = Counter()
+        calls = []
+        for number in range(self._c.allocator_disarm()):
+            so_many[sites[number]] += 1
+            calls.append(Place(sites[number], so_many[sites[number]]))
+        return calls
 
     @property
     def failed(self) -> int:
@@ -73,7 +85,8 @@ class Allocator:
 @cache
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(None)
-    library.allocator_arm.argtypes = [ctypes.c_long, ctypes.c_long]
+    library.allocator_arm.argtypes = [ctypes.c_uint64, ctypes.c_long, ctypes.c_int]
+    library.allocator_sites.restype = ctypes.POINTER(ctypes.c_uint64)
     for name in ("allocator_disarm", "allocator_failed", "allocator_held"):
         getattr(library, name).restype = ctypes.c_long
     return library

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests import functions
 ROWS, BATCH = 1_200, 300
 WINDOW = 500  # rows of a stream come every tick: keys are swept, rings grow, rows expire
 HOSTS_ROWS = 400  # of a join on hosts, which has a thread for each
-Result = list[tuple[int, ...]]
+Result = np.ndarray  # a number for each
 Tables = dict[str, pa.Table]
 
 
@@ -217,24 +217,35 @@ KINDS: dict[str, Callable[[], Kind]] = {
 
 
 def _of_table(kind: Kind, table: pa.Table) -> Result:
-    columns = [table[f"{name}_n"].to_pylist() for name in kind.names]
-    rows = zip(*columns, strict=True)
-    return sorted(tuple(-1 if n is None else n for n in row) for row in rows)
+    return _of_columns(table[f"{name}_n"].fill_null(-1).to_numpy() for name in kind.names)
 
 
 def _of_numbers(kind: Kind, found: dict[str, Any]) -> Result:
-    return sorted(zip(*(found[name].tolist() for name in kind.names), strict=True))
+    return _of_columns(found[name] for name in kind.names)
+
+
+def _of_columns(columns: Iterable[Any]) -> Result:
+    """One number for all row numbers of a result."""
+    whole: Any = 0
+    for column in columns:
+        whole = whole * 4096 + column + 1
+    return whole
 
 
 class Way:
-    """One way to run a join; what it gave is in ``found``, sorted, when `run` comes back."""
+    """One way to run a join; what it gave is in ``parts`` when `run` comes back."""
 
     rows = ROWS
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.tables = kind.tables(self.rows)
-        self.found: Result = []
+        self.parts: list[Result] = []
+
+    @property
+    def found(self) -> bytes:
+        """All that came out, in one order."""
+        return np.sort(np.concatenate(self.parts)).tobytes() if self.parts else b""
 
     def run(self) -> None:
         """All of it."""
@@ -246,7 +257,7 @@ class Way:
 
     def let_go(self) -> None:
         """Forget all that it holds."""
-        self.found = []
+        self.parts = []
         gc.collect()  # of an error what it went through, before memory that is used again is freed
         release()
 
@@ -257,7 +268,7 @@ class Run(Way):
     options: dict[str, Any] = {"threads": 1}  # noqa: RUF012
 
     def run(self) -> None:
-        self.found = _of_table(self.kind, self.kind.query.run(self.tables, **self.options))
+        self.parts = [_of_table(self.kind, self.kind.query.run(self.tables, **self.options))]
 
     def let_go(self) -> None:
         object.__setattr__(self.kind.query, "runs", Runs())  # what is known of the last run
@@ -277,7 +288,7 @@ class Indices(Run):
     """Whole tables to row numbers."""
 
     def run(self) -> None:
-        self.found = _of_numbers(self.kind, self.kind.query.indices(self.tables, threads=1))
+        self.parts = [_of_numbers(self.kind, self.kind.query.indices(self.tables, threads=1))]
 
 
 class Push(Way):
@@ -315,11 +326,10 @@ class Push(Way):
             self.take(self.session.push(*self.left[0]))
             del self.left[0]
         self.take(self.session.close())
-        self.found.sort()
 
     def take(self, results: Any) -> None:
         of = _of_numbers if self.rows_only else _of_table
-        self.found += of(self.kind, results)
+        self.parts.append(of(self.kind, results))
 
     def goes_on(self) -> bool:
         if self.session is None:
@@ -366,7 +376,6 @@ class PushTogether(Push):
             self.take(self.session.push_many(dict(self.left[:streams])))
             del self.left[:streams]
         self.take(self.session.close())
-        self.found.sort()
 
 
 class PushSaved(Push):
@@ -388,7 +397,6 @@ class PushSaved(Push):
                 self.session, self.saved = None, True
                 self.session = wj.restore(self.kind.query, self.folder)
         self.take(self.session.close())
-        self.found.sort()
 
     def goes_on(self) -> bool:
         if self.session is None and self.saved:
@@ -415,7 +423,7 @@ class Joiner(Way):
             for name, table in self.tables.items()
         ]
         found = self.join(iter(pa.concat_tables(named).to_batches()))
-        self.found = _of_table(self.kind, pa.Table.from_batches(found, self.schema))
+        self.parts = [_of_table(self.kind, pa.Table.from_batches(found, self.schema))]
 
 
 class PushRowsOnly(Push):

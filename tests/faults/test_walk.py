@@ -20,11 +20,15 @@ FEW = (
 @pytest.mark.parametrize("pair", PAIRS)
 def test_every_allocation_may_fail(pair: str, allocator: Path):
     (found,) = walked(allocator, pair)
-    assert found["places"] > 5
+    assert found["places"] >= found["sites"]
+    # as-of joins of whole tables are arrays of NumPy's, but for two or three
+    assert found["places"] > (1 if pair.startswith("as-of/") else 5)
     assert found["wrong"] == {}
+    with_threads = "hosts" in pair or "threads" in pair
+    assert found["not reached"] == 0 or with_threads  # of these not always the same call
 
 
 def test_some_allocations_may_fail(allocator: Path):
     """So few of them that it takes seconds."""
-    for pair, found in zip(FEW, walked(allocator, *FEW, places=8), strict=True):
+    for pair, found in zip(FEW, walked(allocator, *FEW, which="8"), strict=True):
         assert found["wrong"] == {}, pair
