@@ -90,6 +90,7 @@ class Keeper:
         self._since = self._rows_seen = 0
         self._allowance = allowance if allowance is not None else Allowance()
         self._allowance.rows = 0
+        self._allowance.follow(live.clocks)
         self._mapped = self.limit // READ_SHARE
         self._rows_then = 2**62  # rows when room was last given back
         self._results_then = 0  # results when rows last left
@@ -175,9 +176,10 @@ class Keeper:
         """
         if self.hosts is not None or not (self._cleared if self.residence.epoch else self._far()):
             return False
-        if coming > self._allowance.rows:
+        if coming > self._allowance.rows or self._allowance.over:
             self._measure()
             self._allowance.rows = self._soon(coming)
+            self._allowance.until = self.owing.due_after
             self._since = 0 if self._allowance.rows else self._often  # it may be too much
         if coming <= self._allowance.rows:
             return True

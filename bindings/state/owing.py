@@ -180,6 +180,13 @@ class Owing:
         behind = mark - self.clean_until > longest or mark == INT64_MAX
         return bool(self._jobs) or (mark > LONG_AGO and behind)
 
+    @property
+    def due_after(self) -> int:
+        """Once all streams have passed this time, pushes have something to clean up."""
+        if not self:
+            return INT64_MAX
+        return min(self.clean_until + max(s.window for s in self.spec.streams), INT64_MAX)
+
     def after_push(self, rows: int) -> Iterator[list[Any]]:
         """Owed results that are to leave now, as much work as the rows that came are worth."""
         if not self:

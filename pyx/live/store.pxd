@@ -34,7 +34,10 @@ cdef class Watermark:
 
 cdef class Allowance:
     cdef public int64_t rows
-    cdef bint takes(self, int64_t n) noexcept nogil
+    cdef public int64_t until
+    cdef tuple clocks
+    cdef bint passed(self) noexcept
+    cdef bint takes(self, int64_t n) noexcept
 
 
 cdef class Counts:

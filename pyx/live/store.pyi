@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ class Watermark:
 @disjoint_base
 class Allowance:
     rows: int
+    until: int
+    def follow(self, clocks: Iterable[Watermark]) -> None: ...
+    @property
+    def over(self) -> bool: ...
 
 @disjoint_base
 class Counts:

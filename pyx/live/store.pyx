@@ -97,16 +97,33 @@ cdef class Allowance:
     """How many rows may come to a session before somebody looks what they take.
 
     rows: -1: as many as there are
+    until: and as long as not all streams have passed this time
     """
 
     def __cinit__(self):
-        self.rows = -1
+        self.rows, self.until, self.clocks = -1, INT64_MAX, ()
 
-    cdef bint takes(self, int64_t n) noexcept nogil:
+    def follow(self, clocks):
+        """These are the clocks that ``until`` is about."""
+        self.clocks = tuple(clocks)
+
+    @property
+    def over(self):
+        """Whether all streams have passed ``until``."""
+        return self.passed()
+
+    cdef bint passed(self) noexcept:
+        cdef Watermark clock
+        for clock in self.clocks:
+            if clock.mark() <= self.until:
+                return False
+        return self.until < INT64_MAX
+
+    cdef bint takes(self, int64_t n) noexcept:
         """Whether n rows may come; then they have."""
         if self.rows < 0:
             return True
-        if n > self.rows:
+        if n > self.rows or self.passed():
             return False
         self.rows -= n
         return True

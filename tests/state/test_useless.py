@@ -110,6 +110,32 @@ def test_all_rows_leave_where_hardly_any_had_results(tmp_path: Path, rows_only: 
     assert found == query.run(tables).num_rows
 
 
+@pytest.mark.parametrize("advance", [False, True], ids=["rows", "promise"])
+@pytest.mark.parametrize("size", [1, 100])
+def test_owed_results_do_not_wait_when_time_jumps(tmp_path: Path, size: int, advance: bool) -> None:
+    """Rows could come for long without a look, as all others have left memory."""
+    query, tables = sparse(3, ROWS, ROWS, 1)
+    known = {name: table.schema for name, table in tables.items()}
+    session = query.open(known, lateness=4, memory=limit_of(query, tables, 0.3), spill=tmp_path)
+    found = 0
+    for start in range(0, ROWS, 100):
+        for name, table in tables.items():
+            found += session.push(name, table.slice(start, 100)).num_rows
+    expected = query.run(tables).num_rows
+    assert found < expected
+    assert session.metrics["memory"]["generations"] > 0
+    for push in range(2):  # the first lets time jump
+        for name, table in tables.items():
+            if advance:
+                session.advance(name, 10 * ROWS)
+            late = table.slice(0, size).set_column(0, "t", [np.full(size, 10 * ROWS + push)])
+            keys = np.arange(size) + 10 * ROWS * (1 + query.names.index(name))
+            found += session.push(name, late.set_column(1, "k", [keys])).num_rows
+    assert found == expected
+    assert session.metrics["memory"]["rows_on_disk"] == 0
+    session.abandon()
+
+
 def test_wide_columns_do_not_exceed_the_limit_meanwhile(tmp_path: Path) -> None:
     query, tables = sparse(2, 10 * ROWS, 100 * ROWS, 1)
     text = pa.array([bytes(1000)] * ROWS, pa.binary(1000))
