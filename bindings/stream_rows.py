@@ -110,15 +110,18 @@ class StreamRows:
         """
         return None if self._sets is None else [*self._direct, *self._sets]
 
-    def columns_of_keys(self) -> dict[int, str]:
-        """Of the keys, by number, whose int64 are the values of a column, that column."""
-        keys = enumerate(self._direct[1 + len(self._columns) :])
-        plain = {
-            k: one.number
-            for k, one in keys
+    def columns_as_they_lie(self) -> dict[str, str]:
+        """Of the time and the keys, as they are called in a unit of rows, whose int64 are the
+        values of a column, that column.
+        """
+        numbered = {f"key.{k}": one for k, one in enumerate(self._direct[1 + len(self._columns) :])}
+        if self.time.ratio == 1:
+            numbered["time"] = self._direct[0]
+        return {
+            name: self.schema.field(one.number).name
+            for name, one in numbered.items()
             if one is not None and one.form == "as they lie" and one.dtype == np.int64
         }
-        return {k: self.schema.field(number).name for k, number in plain.items()}
 
     def computed(
         self, timed: Bools | None, data: Any, first_row: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from windjoin.kernels.window import LONG_AGO
 
 AT_A_TIME = 1 << 17  # rows that are made ready to be written together
 PAYLOAD = "column."
+SAME = b"windjoin.same"  # metadata: which columns have the values of those that are left out
 KEYS: dict[str, Any] = {"int64": pa.int64(), "bytes": pa.large_binary()}
 NUMBERS: dict[str, Any] = {"int64": pa.int64(), "float64": pa.float64()}
 
@@ -68,7 +70,7 @@ def row_arrays(rows: Rows) -> list[Any]:
 
 def rows_of(spec: StreamSpec, batch: pa.RecordBatch) -> Rows:
     """Rows for the kernels, of a batch of a section; arrays where they lie."""
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = kernel_columns(batch)
     time = columns["time"].to_numpy()
     usable = time != LONG_AGO
     return Rows(
@@ -78,6 +80,15 @@ def rows_of(spec: StreamSpec, batch: pa.RecordBatch) -> Rows:
         [_varlen(one, f"wide.{k}", columns) for k, one in enumerate(spec.varlen)],
         None if bool(usable.all()) else usable,
     )
+
+
+def kernel_columns(batch: pa.RecordBatch) -> dict[str, Any]:
+    """The columns of a batch by name, with those that lie there under another one."""
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    same = json.loads((batch.schema.metadata or {}).get(SAME, b"{}"))
+    for name, other in same.items():
+        columns[name] = pa.array(integers_of(columns[other]))
+    return columns
 
 
 def payload_of(batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -> pa.Table:

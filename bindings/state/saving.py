@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pyarrow as pa
 from windjoin.errors import QueryError
 from windjoin.kernels.intake import Intake
 from windjoin.kernels.threads import in_threads
+from windjoin.kernels.window import LONG_AGO
 from windjoin.own_times import END
 from windjoin.payload import Payload
 from windjoin.query import Query
@@ -19,7 +21,7 @@ from windjoin.state.described import described
 from windjoin.state.keeper import Keeper
 from windjoin.state.kept import keeper_about, keeper_tables, sweep_generations
 from windjoin.state.plain import to_plain
-from windjoin.state.rows import AT_A_TIME, PAYLOAD, integers_of, row_arrays, row_fields, whole_array
+from windjoin.state.rows import AT_A_TIME, PAYLOAD, SAME, row_arrays, row_fields
 from windjoin.state.snapshot import (
     NEW,
     SnapshotFolder,
@@ -127,13 +129,30 @@ def _save_rows(session: Session, live: Intake, folder: SnapshotFolder) -> list[U
         first = tuple(max(a, b) for a, b in zip(units[-1].stop, first, strict=True))
     if sum(stop) > sum(first):
         stretch = UnitFile(folder.next_file(), first, stop)
-        with _written(folder.writer(stretch.file, "rows", {})) as writer:
-            bound = session._bound
-            assert bound is not None
-            keys = [bound.stream_rows(s).columns_of_keys() for s in range(len(stop))]
-            write_rows(writer, live, session._payloads, first, stop, session._memory, keys)
+        same = [
+            _same(session, number, ends)
+            for number, ends in enumerate(zip(first, stop, strict=True))
+        ]
+        writer = folder.writer(stretch.file, "rows", {}, version=2 if any(same) else 1)
+        with _written(writer):
+            write_rows(writer, live, session._payloads, first, stop, session._memory, same)
         units.append(stretch)
     return units
+
+
+def _same(session: Session, number: int, ends: tuple[int, int]) -> dict[str, str]:
+    """Of the time and the keys of rows of a stream the columns that have the same values."""
+    assert session._live is not None
+    assert session._bound is not None
+    window, kept = session._live.windows[number], session._payloads[number].columns
+    same = session._bound.stream_rows(number).columns_as_they_lie()
+    first, stop = ends
+    here = session._memory is None and first >= window.head  # else times are not those of columns
+    if not here or bool(
+        (window.times_held()[first - window.head : stop - window.head] == LONG_AGO).any()
+    ):
+        same.pop("time", None)
+    return {name: column for name, column in same.items() if column in kept}
 
 
 def write_rows(
@@ -143,25 +162,20 @@ def write_rows(
     first: Iterable[int],
     stop: Any,
     keeper: Keeper | None = None,
-    key_columns: Sequence[Mapping[int, str]] = (),
+    same: Sequence[Mapping[str, str]] = (),
 ) -> None:
     """A section for each stream, with rows [first, stop) of it.
 
-    key_columns: by stream, the columns that are keys, by the numbers of these
+    same: by stream, columns whose values serve as time and keys, by the names of these
     """
     for number, (begin, end) in enumerate(zip(first, stop, strict=True)):
         payload = payloads[number]
-        schema = pa.schema(
-            [
-                *row_fields(live.spec.streams[number]),
-                *(payload.schema.field(n).with_name(PAYLOAD + n) for n in payload.columns),
-            ]
-        )
-        columns = key_columns[number] if key_columns else {}
-        known = {
-            k: payload.columns.index(name) for k, name in columns.items() if name in payload.columns
-        }
-        made = _parts(live, number, payload, schema, (begin, end), keeper, known)
+        left_out = same[number] if same else {}
+        fields = [one for one in row_fields(live.spec.streams[number]) if one.name not in left_out]
+        fields += [payload.schema.field(n).with_name(PAYLOAD + n) for n in payload.columns]
+        told = {name: PAYLOAD + column for name, column in left_out.items()}
+        schema = pa.schema(fields, {SAME: json.dumps(told).encode()} if told else None)
+        made = _parts(live, number, payload, schema, (begin, end), keeper, left_out)
         with writer.section(str(number), schema) as section:
             _write_all(section.write_table, made)
 
@@ -173,20 +187,24 @@ def _parts(
     schema: pa.Schema,
     ends: tuple[int, int],
     keeper: Keeper | None,
-    known: Mapping[int, int],
+    left_out: Mapping[str, str],
 ) -> Iterator[pa.Table]:
-    """Rows [first, stop) of a stream; ``known``: places of columns that are keys, by their number.
+    """Rows [first, stop) of a stream, but for the columns of the kernels that are ``left_out``.
 
     So many at a time, made when they are asked for.
     """
     exporter, (begin, end) = live.exporter(number), ends
+    names = [field.name for field in row_fields(live.spec.streams[number])]
     for at in range(begin, end, AT_A_TIME):
         rows = np.arange(at, min(at + AT_A_TIME, end))
-        held = rows if keeper is None else keeper.residence.numbers(number, rows)
-        taken = payload.take(payload.columns, rows)
-        keys = {k: integers_of(whole_array(taken[place])) for k, place in known.items()}
-        arrays = row_arrays(exporter.rows(held, keys)) + taken
-        yield pa.Table.from_arrays(arrays, schema=schema)
+        arrays: list[Any] = []
+        if len(left_out) < len(names):
+            held = rows if keeper is None else keeper.residence.numbers(number, rows)
+            # what is not written need not be found
+            keys = {int(k[4:]): rows for k in left_out if k.startswith("key.")}
+            made = row_arrays(exporter.rows(held, keys))
+            arrays = [one for name, one in zip(names, made, strict=True) if name not in left_out]
+        yield pa.Table.from_arrays(arrays + payload.take(payload.columns, rows), schema=schema)
 
 
 def _write_all(write: Callable[[pa.Table], None], made: Iterator[pa.Table]) -> None:

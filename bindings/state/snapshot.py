@@ -99,10 +99,12 @@ class SnapshotFolder:
         except OSError as error:
             raise StateError(f"no folder {str(self.path)!r} can be made: {error}") from error
 
-    def writer(self, file: str, kind: str, about: Mapping[str, Any]) -> UnitWriter:
+    def writer(
+        self, file: str, kind: str, about: Mapping[str, Any], version: int = 1
+    ) -> UnitWriter:
         """What writes a file of the folder."""
         try:
-            return UnitWriter(self.path / file, kind, about)
+            return UnitWriter(self.path / file, kind, about, version)
         except OSError as error:
             raise unwritable(self.path / file, error) from error
 

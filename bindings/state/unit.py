@@ -1,6 +1,6 @@
 """The unit of state: columns of stretches of rows, in one file or message, with checksums.
 
-What a session spills, saves or ships lies in units of this one format, version 1::
+What a session spills, saves or ships lies in units of this one format, version 1 or 2::
 
     0    magic     8 bytes   b"WJSTATE\\n"
     8    version   uint32    little endian, as all numbers here
@@ -26,7 +26,9 @@ A unit of rows has a section for each stream, named by the stream's number.  Its
     ``wide.<k>.absent``       bool: the row joins without a value
     ``column.<name>``         a column of the user's, as it came, that results or conditions read
 
-in the order in which the rows arrived.  ``bindings/state/rows.py`` makes and reads these.
+in the order in which the rows arrived.  ``bindings/state/rows.py`` makes and reads these.  In
+version 2 ``time`` and keys may be missing: metadata ``windjoin.same`` of the section's schema, a
+JSON object, names the column that has the same 64 bits.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ from windjoin.errors import StateError
 from windjoin.pyx.base import checksum as sums
 
 MAGIC = b"WJSTATE\n"
-VERSION = 1
+VERSIONS = (1, 2)  # that are read
 FIRST = 64  # where sections may begin
 SMALL = 1 << 16  # bytes that wait for more before they are written
 HEAD = struct.Struct("<8sI")
@@ -130,13 +132,15 @@ class UnitWriter:
     ('rows', {'rows': 2}, [3, 5])
     """
 
-    def __init__(self, path: Path | None, kind: str, about: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path | None, kind: str, about: Mapping[str, Any], version: int = 1
+    ) -> None:
         self.path = path
         self.about = dict(about)
         self._kind = kind
         self._sink = _Sink(path)
         self._sections: list[Section] = []
-        self._sink.write(HEAD.pack(MAGIC, VERSION))
+        self._sink.write(HEAD.pack(MAGIC, version))
         self._pad(FIRST)
 
     def _pad(self, to: int) -> None:
@@ -226,10 +230,10 @@ class Unit:
         if size < FIRST or bytes(data[: len(MAGIC)]) != MAGIC:
             raise StateError(f"state file {self.name} is not one: it does not begin as they do")
         version = HEAD.unpack(bytes(data[: HEAD.size]))[1]
-        if version != VERSION:
+        if version not in VERSIONS:
             raise StateError(
                 f"state file {self.name} is of format version {version}; this windjoin reads"
-                f" version {VERSION}"
+                f" versions {' and '.join(map(str, VERSIONS))}"
             )
         total, length, magic = TAIL.unpack(bytes(data[size - TAIL.size :]))
         first = size - TAIL.size - length

@@ -428,7 +428,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
     for data, why in (
         (whole[:-1], "is truncated"),
         (b"x" + whole[1:], "is not one: it does not begin as they do"),
-        (older, "is of format version 0; this windjoin reads version 1"),
+        (older, "is of format version 0; this windjoin reads versions 1 and 2"),
         (whole[:-25] + b"?" + whole[-24:], "is corrupt: the checksum of its footer"),
         (whole[:300] + b"?" + whole[301:], "is corrupt: the checksum of section '0'"),
     ):
@@ -438,6 +438,54 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
     assert "cannot be read: No such file" in refusal(query, tmp_path)
     (tmp_path / MANIFEST).write_bytes(whole)
     assert "is not a snapshot but 'rows'" in refusal(query, tmp_path)
+
+
+def keyed(unit: str | None, key: Any, missing: bool) -> tuple[Any, pa.Table]:
+    """Two streams with times of a unit, and keys of which some are missing."""
+    window: Any = 50 if unit is None else timedelta(seconds=50)
+    a, b = (wj.stream(name, time="t", window=window) for name in "ab")
+    times = pa.array(np.arange(40))
+    if unit is not None:
+        times = times.cast(pa.timestamp(unit))
+    keys = pa.array(np.arange(40) % 7, mask=np.arange(40) % 5 == 0 if missing else None)
+    return wj.join(a, b, on=a["k"] == b["k"]), pa.table({"t": times, "k": keys.cast(key)})
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["whole", "second"])
+@pytest.mark.parametrize(
+    ("unit", "key", "missing", "left_out"),
+    [
+        (None, pa.int64(), False, {"time", "key.0"}),
+        (None, pa.int64(), True, {"key.0"}),  # rows without a key match nothing: their time says so
+        (None, pa.int32(), False, {"time"}),
+        (None, pa.string(), False, {"time"}),
+        ("us", pa.int64(), False, {"time", "key.0"}),
+        ("s", pa.int64(), False, {"time", "key.0"}),
+    ],
+)
+@pytest.mark.parametrize("older", [False, True], ids=["version 2", "version 1"])
+def test_what_a_column_has_is_not_written_twice(
+    unit: str | None, key: Any, missing: bool, left_out: set[str], older: bool, later: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    query, table = keyed(unit, key, missing)
+    if older:
+        monkeypatch.setattr("windjoin.state.saving._same", lambda *_: {})
+    session = query.open({"a": table.schema, "b": table.schema})
+    session.push("a", table.slice(0, 30))
+    session.save(tmp_path)
+    monkeypatch.undo()
+    if later:  # beside a file of the older version, too
+        session.push("a", table.slice(30))
+        session.save(tmp_path)
+    wanted = {"time", "key.0", "column.t", "column.k"}
+    for file in tmp_path.glob("rows-*"):
+        version = file.read_bytes()[8]
+        assert version == 2 or (older and file.name == min(p.name for p in tmp_path.glob("rows-*")))
+        names = set(Unit.map(file).table("0").column_names)
+        assert names == (wanted - left_out if version == 2 else wanted)
+    restored = wj.restore(query, tmp_path)
+    assert restored.push("b", table).sort_by("a_t") == session.push("b", table).sort_by("a_t")
 
 
 def test_saving_is_refused_where_it_cannot_be(tmp_path: Path) -> None:
