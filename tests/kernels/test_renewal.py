@@ -270,7 +270,7 @@ def test_many_keys_take_no_more_than_few_when_they_are_gone():
 
 PROGRAM = """
 import gc, json, os, sys
-import numpy as np, pyarrow as pa, windjoin as wj
+import numpy as np, pyarrow as pa, pyarrow.compute as pc, windjoin as wj
 
 MANY, BATCH, WINDOW = 120_000, 2_000, 300
 random = np.random.default_rng(0)
@@ -279,10 +279,11 @@ def batch(first, n):
     keys = random.integers(0, 2**40, n)
     return pa.table({
         "t": np.arange(first, first + n), "k": keys, "j": random.integers(0, 2**40, n),
-        "x": random.random(n), "y": random.random(n), "s": [f"key-{k}" for k in keys],
+        "x": random.random(n), "y": random.random(n),
+        "s": pc.binary_join_element_wise("key", pa.array(keys).cast(pa.string()), "-"),
         "i": pa.FixedSizeListArray.from_arrays(random.integers(0, 4000, 5 * n), 5),
         "v": pa.FixedSizeListArray.from_arrays(random.random(16 * n).astype("f4"), 16),
-        "m": pa.array([random.bytes(64) for _ in range(n)], pa.binary(64)),
+        "m": pa.Array.from_buffers(pa.binary(64), n, [None, pa.py_buffer(random.bytes(64 * n))]),
     })
 
 a, b, c = (wj.stream(name, time="t", window=WINDOW) for name in "abc")
@@ -307,6 +308,12 @@ def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
+def one_by_one(session, first):
+    few = {name: batch(first, WINDOW) for name in query.names}
+    for at in range(WINDOW):
+        for name, rows in few.items():
+            session.push(name, rows.slice(at, 1))
+
 def measured(query, rows_only, rows):
     "Held by few rows of all streams, then with many of the first, then a window after they went."
     seen = []
@@ -314,9 +321,7 @@ def measured(query, rows_only, rows):
     with query.open(schemas, rows_only=rows_only, hosts=hosts) as session:
         for name in query.names:
             session.push(name, batch(0, 1))
-        for time in range(1, 1 + WINDOW):
-            for name in query.names:
-                session.push(name, batch(time, 1))
+        one_by_one(session, 1)
         seen.append((session.state_bytes, resident()))
         time, most = 1 + WINDOW, 0
         while time < rows:
@@ -325,9 +330,7 @@ def measured(query, rows_only, rows):
         seen.append((session.state_bytes, resident()))
         for name in query.names[1:]:
             session.advance(name, time)
-        for time in range(time, time + WINDOW):
-            for name in query.names:
-                session.push(name, batch(time, 1))
+        one_by_one(session, time)
         seen.append((session.state_bytes, resident()))
         assert session.metrics["streams"][query.names[0]]["state_rows"] < 2 * WINDOW
     return seen
