@@ -197,6 +197,29 @@ def test_iterating_gives_what_waits_at_the_end() -> None:
     assert sum(len(found) for found in query.iterate({"a": source, "b": source})) == 3
 
 
+@pytest.mark.parametrize("limit", [2**53 + 1, 2**63, 10**400])
+@pytest.mark.parametrize(("family", "name", "sign"), MEASURES)
+def test_thresholds_may_lie_beyond_all_doubles(
+    family: str, name: str, sign: int, limit: int
+) -> None:
+    rows = [(1, [1, 2]), (2, [2, 3]), (3, [0, 3])]
+    a, b = streams((5, 5))
+    measure = getattr(wj, name)(a["v"], b["v"])
+    every = [(i, j) for i in range(3) for j in range(3)]
+    expected = definition(
+        rows, rows, every, 1, lambda x, y: sign * (oracle.measure(family, name, x, y) or 0)
+    )
+    arrow = pa.list_(pa.float32()) if family == "vectors" else pa.list_(pa.int64())
+    tables = [table(rows, arrow), table(rows, arrow)]
+    near = measure <= limit if sign > 0 else measure >= -limit
+    query = wj.join(a, b, on=near, nearest=1)
+    assert batch(query, *tables) == expected
+    in_turn = [(s, i) for i in range(3) for s in range(2)]
+    assert by_pushes(query, tables, in_turn) == expected
+    beyond = wj.join(a, b, on=measure >= limit if sign > 0 else measure <= -limit, nearest=1)
+    assert batch(beyond, *tables) == by_pushes(beyond, tables, in_turn) == []
+
+
 @pytest.mark.parametrize("most", [0, -1, True, "three"])
 def test_nearest_takes_a_number(most: Any) -> None:
     a, b = streams((1, 1))
