@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.spark.record import Line, record, told
 from benchmarks.spark_stream import adapting, equality
 from benchmarks.spark_stream.epochs import about, session
-from benchmarks.spark_stream.named import TIMES, named
+from benchmarks.spark_stream.named import LARGE, TIMES, named
 
 RESULTS = Path(__file__).parent.parent / "results" / "spark_stream"
 Part = Callable[[Any, argparse.Namespace], list[Line]]
@@ -36,7 +36,9 @@ PARTS: dict[str, tuple[str, Part]] = {
     "named": (
         "The named workloads as streams",
         lambda s, g: [
-            line for name in g.workloads for line in named(s, name, g.first, g.times, g.warm)
+            line
+            for name in g.workloads
+            for line in named(s, name, g.first, g.times, g.warm, g.large)
         ],
     ),
     "state": ("The log", lambda s, g: adapting.log_bytes(s, g.many)),
@@ -55,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peers", nargs="*", default=["hdfs", "rocksdb"])
     parser.add_argument("--workloads", nargs="*", default=["W2", "W3", "W4", "W5", "W7"])
     parser.add_argument("--first", type=int, help="epochs of each of these; all if not given")
+    parser.add_argument("--large", type=int, default=LARGE, help="rows of an epoch of these")
     parser.add_argument("--times", type=int, default=TIMES, help="how often; the least counts")
     parser.add_argument("--window", type=int, default=equality.WINDOW, help="epochs")
     parser.add_argument("--rounds", type=int, default=2, help="of each engine; the best counts")

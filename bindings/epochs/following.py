@@ -8,6 +8,7 @@ by the same weights (`weighing`), another stream may become master, and segments
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,18 @@ def follow(
     elapsed = now - parent.decided
     if slots == 1 or elapsed <= 0 or routes.units.kind == "single":
         return routes, parent.state
-    busy = {one["slot"]: one["seconds"] / elapsed for one in report.loads if one["slot"] < slots}
+    busy = {one["slot"]: _own(one) / elapsed for one in report.loads if one["slot"] < slots}
     if routes.units.kind == "groups":
         return _groups(job, parent, routes, busy, slots, now)
     if routes.units.kind == "atr":
         return follow_atr(job, parent, report, routes, Loads(slots, busy, now))
     return follow_hops(job, parent, report, routes, Loads(slots, busy, now))
+
+
+def _own(load: Mapping[str, Any]) -> float:
+    """Seconds of a slot, but for what its worker had missed: to which one it comes is chance."""
+    behind, seconds = float(load.get("behind", 0.0)), float(load["seconds"])
+    return seconds * (1.0 - behind / max(float(load["cpu"]), behind, 1e-9))
 
 
 def _groups(

@@ -79,6 +79,7 @@ class SlotWork:
         self.tally = BlockCounts([0] * job.streams)
         self.how = "nothing to do"
         self.joining = 0.0  # CPU seconds of what finds results, where they travel
+        self.behind = 0.0  # CPU seconds for what this worker had missed
         # what the slot tells of it; in an epoch without rows as in the one before
         self.shedding = None if job.shed is None else told_before(manifest, slot)
 
@@ -257,7 +258,9 @@ class SlotWork:
                 yield from settling.take_combinations(found)
 
     def _by_session(self) -> Iterator[pa.RecordBatch]:
+        began = time.thread_time()
         warm = Warm(self.job, self.manifest, self.slot, self.window)
+        self.behind = time.thread_time() - began
         self.how = warm.how
         for found in warm.results(self.new):
             self.tally.results += found.num_rows
@@ -276,6 +279,7 @@ class SlotWork:
             "results": self.tally.results,
             "comparisons": self.tally.comparisons,
             "cpu": time.thread_time() - self.cpu,
+            "behind": self.behind,
             "seconds": time.perf_counter() - self.began,
             "how": self.how,
             "worker": os.getpid(),

@@ -2,7 +2,8 @@
 
 A session of a slot is as its log was at the end of some epoch.  If the slot comes to this worker
 again, epochs that went elsewhere meanwhile are pushed from the log; if that cannot be, or would
-take longer, the session is made anew from the log, without joining its rows with each other.
+take longer, the session is made anew from the log, without joining its rows with each other.  What
+takes longer depends on how dear it is to join a row, so each session knows what it has taken.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from windjoin.session import Session
 from windjoin.session_state import SessionOptions
 
 FEW = 1 << 16  # rows that are pushed at once
-WORTH = 4  # rows that are made anew in the time in which one is pushed and its results thrown away
+ANEW = 2e-7  # CPU seconds in which a row comes to be in a session that is made anew, about
 FOREVER = 2**62  # sessions expire by promises alone
 AT_REST = 60.0  # seconds after which a session may go to make room for another one
 
@@ -40,6 +41,14 @@ class Kept:
     bytes: int = 0
     used: float = 0.0  # when, by a clock that is never set
     before: Any = None  # what the slot told of its shedding when this session began
+    made: tuple[float, int] = (0.0, 0)  # CPU seconds to make it, of so many rows
+    joined: tuple[float, int] = (0.0, 0)  # the same of all that was pushed since
+
+    def worth(self, missed: int, window: int) -> bool:
+        """Whether to push so many rows is cheaper than to make another session of a window."""
+        seconds, rows = self.joined
+        taken, before = self.made
+        return missed * seconds <= rows * (taken + ANEW * max(0, window - before))
 
 
 _kept: OrderedDict[tuple[str, str, int], Kept] = OrderedDict()  # least recently used first
@@ -104,7 +113,7 @@ class Warm:
     def results(self, new: Sequence[pa.Table]) -> Iterator[pa.Table]:
         """What the rows of the epoch complete; then the session is kept."""
         kept, before = self.kept, self._compared()
-        yield from self._push(kept.session, new)
+        yield from self._push(kept, new)
         self.comparisons = self._compared() - before
         kept.epoch, kept.run = self.manifest.epoch, self.manifest.run
         kept.routes, kept.bytes = self.manifest.own, kept.session.state_bytes
@@ -135,7 +144,9 @@ class Warm:
             return None  # what was shed elsewhere is not shed here again
         if any(entry.since >= 0 for entry in missed) or any(map(self.window.moved, missed)):
             return None
-        if WORTH * sum(e.rows for e in missed) > sum(e.rows for e in entries):
+        rows, window = (sum(entry.rows for entry in some) for some in (missed, entries))
+        slots = self.manifest.slots
+        if not kept.worth(rows // slots, window // slots):
             return None
         return missed
 
@@ -146,11 +157,11 @@ class Warm:
                 pa.Table.from_batches(own, schema)
                 for own, schema in zip(pieces, self.window.schemas, strict=True)
             ]
-            for _ in self._push(kept.session, tables):
+            for _ in self._push(kept, tables):
                 pass  # another worker has given these results
 
     def _rebuilt(self) -> Kept:
-        plan = self.job.plan
+        plan, began, count = self.job.plan, time.thread_time(), 0
         session = _session(self.job)
         live, payloads = session._live, session._payloads
         assert live is not None
@@ -159,13 +170,15 @@ class Warm:
         for stream, pieces in enumerate(self.window.pieces()):
             for piece in pieces:
                 rows = plan.bound.prepare(stream, piece).rows
+                count += len(piece)
                 live.load(stream, rows)
                 payloads[stream].append(pa.Table.from_batches([piece]))
                 clock = live.clocks[stream]
                 clock.newest = max(clock.newest, int(rows.time[-1]))
         live.loaded(0)
-        before = told_before(self.manifest, self.slot)
-        return Kept(session, self.manifest.epoch - 1, "", self.manifest.own, before=before)
+        before, made = told_before(self.manifest, self.slot), (time.thread_time() - began, count)
+        last = self.manifest.epoch - 1
+        return Kept(session, last, "", self.manifest.own, before=before, made=made)
 
     def _promise(self, session: Session) -> None:
         """What is late comes no more, so rows that only it could meet may go."""
@@ -174,10 +187,13 @@ class Warm:
             if mark is not None:
                 session._live.advance(stream, mark)
 
-    def _push(self, session: Session, tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+    def _push(self, kept: Kept, tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
         for name, table in zip(self.job.plan.query.names, tables, strict=True):
             for first in range(0, table.num_rows, FEW):
-                found = session.push(name, table.slice(first, FEW))
+                began, some = time.thread_time(), table.slice(first, FEW)
+                found = kept.session.push(name, some)
+                seconds, rows = kept.joined
+                kept.joined = seconds + time.thread_time() - began, rows + some.num_rows
                 assert isinstance(found, pa.Table)
                 if found.num_rows:
                     yield found

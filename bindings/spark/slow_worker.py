@@ -3,11 +3,13 @@
 ``spark.python.daemon.module`` set to ``windjoin.spark.slow_worker`` has Spark start them, and the
 variable ``WINDJOIN_SLOW`` tells which slot, how many times slower, from which epoch up to which:
 ``"0 4 10 20"``.  What the slot does takes that much longer, as on a machine with other work, so
-`start` has to find out by itself.
+`start` has to find out by itself.  ``"all 10 0 99; 0 4 10 20"`` makes all slots slow, and one
+slower: that is as many slow machines, of which none waits for another's processor.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -21,39 +23,48 @@ from windjoin.epochs import probing
 from windjoin.errors import QueryError
 
 VARIABLE = "WINDJOIN_SLOW"
+ALL = "all"  # in place of a slot
 
 
 @dataclass(frozen=True, slots=True)
 class Slowed:
     """A slot, how many times longer it takes, and the epochs in which it does."""
 
-    slot: int
+    slot: int | None  # None: all
     by: float
     first: int
     last: int
 
     @classmethod
-    def told(cls, text: str) -> Slowed:
+    def told(cls, text: str) -> tuple[Slowed, ...]:
         """As the variable has it.
 
-        >>> Slowed.told("0 4 10 20")
+        >>> Slowed.told("all 2 0 99; 0 4 10 20")[1]
         Slowed(slot=0, by=4.0, first=10, last=20)
         """
-        parts = text.split()
-        try:
-            slot, by, first, last = parts
-            return cls(int(slot), max(1.0, float(by)), int(first), int(last))
-        except ValueError:
-            raise QueryError(
-                f"{VARIABLE}={text!r}: give slot, factor, first epoch, and the epoch after the"
-                ' last, such as "0 4 10 20"'
-            ) from None
+        found = []
+        for part in text.split(";"):
+            try:
+                slot, by, first, last = part.split()
+                number = None if slot == ALL else int(slot)
+                found.append(cls(number, max(1.0, float(by)), int(first), int(last)))
+            except ValueError:
+                raise QueryError(
+                    f"{VARIABLE}={text!r}: give slot, factor, first epoch, and the epoch after the"
+                    ' last, such as "0 4 10 20"'
+                ) from None
+        return tuple(found)
+
+    def times(self, slot: int, epoch: int) -> float:
+        """How many times longer a slot takes in an epoch."""
+        there = self.slot in (None, slot) and self.first <= epoch < self.last
+        return self.by if there else 1.0
 
 
 class SlowWork(probing.SlotWork):
     """The work of a slot, at another pace."""
 
-    slowed: Slowed
+    slowed: tuple[Slowed, ...]
 
     def take(self, batches: Iterable[pa.RecordBatch]) -> None:
         """All segments, slowly."""
@@ -77,10 +88,11 @@ class SlowWork(probing.SlotWork):
 
     @contextmanager
     def _pace(self) -> Iterator[None]:
-        began, slowed = time.thread_time(), self.slowed
+        began = time.thread_time()
         yield
-        if slowed.slot == self.slot and slowed.first <= self.manifest.epoch < slowed.last:
-            time.sleep((slowed.by - 1) * (time.thread_time() - began))
+        times = math.prod(one.times(self.slot, self.manifest.epoch) for one in self.slowed)
+        if times > 1:
+            time.sleep((times - 1) * (time.thread_time() - began))
 
 
 def slow_down() -> None:

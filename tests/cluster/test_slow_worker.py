@@ -27,4 +27,4 @@ def test_workers_of_the_daemon_are_slow(monkeypatch: Any) -> None:
     conf = {"spark.python.daemon.module": "windjoin.spark.slow_worker"}
     with session("local[1]", **conf) as spark:
         said = [row.said for row in spark.range(1).mapInArrow(paces, "said string").collect()]
-    assert said == ["SlowWork Slowed(slot=1, by=4.0, first=2, last=3)"]
+    assert said == ["SlowWork (Slowed(slot=1, by=4.0, first=2, last=3),)"]

@@ -23,9 +23,10 @@ from windjoin.epochs.deciding import decide
 from windjoin.epochs.following import follow
 from windjoin.epochs.planning import job_of
 from windjoin.epochs.probing import probe_epoch
-from windjoin.epochs.routing import EARLIEST, GROUPS, Owners, Span
+from windjoin.epochs.routing import EARLIEST, GROUPS, Owners, Routes, Span, Units
 from windjoin.epochs.sinking import write_parquet
 from windjoin.epochs.storage import Folder
+from windjoin.epochs.warm import Kept
 
 from tests.epochs.cluster import Cluster
 
@@ -154,6 +155,24 @@ def test_sessions_are_kept_caught_up_and_made_anew(tmp_path: Path) -> None:
     assert pairs(found) == sorted(
         zip(expected["a_n"].to_pylist(), expected["m"].to_pylist(), strict=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("made", "joined", "missed", "worth"),
+    [
+        ((0.01, 0), (1.0, 1_000), 10, True),  # a session takes as long to begin
+        ((0.01, 0), (1.0, 1_000), 11, False),  # rows that are dear to join
+        ((0.01, 1_000), (0.001, 1_000), 10_000, True),
+        ((0.01, 1_000), (0.001, 1_000), 10_001, False),
+        ((0.01, 0), (0.0, 0), 10**6, True),  # nothing was joined yet, so nothing is known
+    ],
+)
+def test_epochs_are_pushed_where_a_new_session_would_be_dearer(
+    made: tuple[float, int], joined: tuple[float, int], missed: int, worth: bool
+) -> None:
+    session: Any = None
+    kept = Kept(session, 0, "", Routes(Units((1,)), Owners.in_turn(1)), made=made, joined=joined)
+    assert kept.worth(missed, 1_000 if made[1] else 0) == worth
 
 
 def test_sessions_take_no_more_than_they_may(tmp_path: Path) -> None:
@@ -444,12 +463,33 @@ def test_owners_follow_what_slots_are_measured_to_do(tmp_path: Path, build: Any)
         for slot, share in enumerate(shares[-1]):
             path = Path(made.job.log.path(manifest.folder, f"{slot}-0.load"))
             told = json.loads(path.read_text())
-            path.write_text(json.dumps(told | {"seconds": share * (4 if slot == 0 else 1)}))
+            path.write_text(
+                json.dumps(told | {"seconds": share * (4 if slot == 0 else 1), "behind": 0})
+            )
     assert np.allclose(shares[0], 1 / 3, atol=0.01)
     slowest = [max(4 * share[0], share[1], share[2]) for share in shares]
     best = 4 / 9  # what is left to a slot when all are done at once
     assert slowest[5] <= 1.5 * best
     assert slowest[-1] <= 1.4 * best
+
+
+def test_a_slot_that_came_to_another_worker_is_not_taken_for_slow(tmp_path: Path) -> None:
+    """What its worker had missed is most of what it took, however slow the machine is."""
+    made = cluster(keyed(), tmp_path, slots=3)
+    for epoch in range(8):
+        made.clock = float(epoch)
+        made.epoch(epoch, {name: rows((400 * epoch, 1)) for name in "ab"}, router=follow)
+        manifest = decide(made.job, epoch, made.run)
+        counts = np.bincount(manifest.own.owners.of(np.arange(GROUPS)), minlength=3)
+        assert counts.max() <= counts.min() + 1
+        for slot in range(3):
+            path = Path(made.job.log.path(manifest.folder, f"{slot}-0.load"))
+            told = json.loads(path.read_text())
+            assert (told["behind"] > 0) == (told["how"] in ("rebuilt", "caught up", "warm"))
+            own = {"cpu": 0.1, "seconds": 0.9, "behind": 0.0}
+            if slot == epoch % 2:
+                own = {"cpu": 0.3, "seconds": 2.7, "behind": 0.2}
+            path.write_text(json.dumps(told | own))
 
 
 @pytest.mark.parametrize("build", [keyed, banded])
@@ -468,7 +508,9 @@ def test_a_slot_that_was_given_nothing_is_looked_at_again(tmp_path: Path, build:
             path = Path(made.job.log.path(manifest.folder, f"{slot}-0.load"))
             slower = 200 if slot == 0 and 2 <= epoch < 12 else 1
             path.write_text(
-                json.dumps(json.loads(path.read_text()) | {"seconds": share[slot] * slower})
+                json.dumps(
+                    json.loads(path.read_text()) | {"seconds": share[slot] * slower, "behind": 0}
+                )
             )
     assert min(shares[2:12]) == 0
     assert shares[-1] > 0.2
@@ -523,7 +565,9 @@ def test_segments_take_the_length_with_which_most_is_joined(tmp_path: Path) -> N
         for slot in range(2):
             path = Path(made.job.log.path(manifest.folder, f"{slot}-0.load"))
             busy = 0.6 + abs(np.log2(lengths[-1] / 12)) / 10
-            path.write_text(json.dumps(json.loads(path.read_text()) | {"seconds": busy}))
+            path.write_text(
+                json.dumps(json.loads(path.read_text()) | {"seconds": busy, "behind": 0})
+            )
     assert lengths[0] == 3
     assert 8 <= lengths[-1] <= 18
     assert lengths[-1] == lengths[-5]

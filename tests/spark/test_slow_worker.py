@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,10 +21,18 @@ from tests.spark.queries import chain, table
 pytestmark = MARKS
 
 
-@pytest.mark.parametrize("text", ["", "0 4 1", "x 4 1 2", "0 4 1 2 3"])
+@pytest.mark.parametrize("text", ["", "0 4 1", "x 4 1 2", "0 4 1 2 3", "0 4 1 2; 1"])
 def test_what_is_slow_is_told_in_full(text: str) -> None:
     with pytest.raises(wj.QueryError, match=r"WINDJOIN_SLOW=.*: give slot, factor, first epoch"):
         Slowed.told(text)
+
+
+def test_what_applies_is_multiplied() -> None:
+    every = Slowed.told("all 2 0 9;0 4 3 5")
+    times = [
+        [math.prod(o.times(slot, epoch) for o in every) for epoch in (2, 3, 9)] for slot in (0, 1)
+    ]
+    assert times == [[2, 8, 1], [2, 2, 1]]
 
 
 def test_a_slot_sleeps_in_the_epochs_it_was_told(tmp_path: Path, monkeypatch: Any) -> None:
