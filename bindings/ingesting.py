@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from windjoin.checking import Typed
-from windjoin.compared import is_double
-from windjoin.expressions import MIRRORED, Column, Comparison, Constant
 from windjoin.kernels.intake import Intake
 from windjoin.kernels.live import LiveJoin
-from windjoin.kinds import INT64_MAX, INT64_MIN
+from windjoin.kernels.spec import Bools
 from windjoin.payload import Payload
-from windjoin.plain import FLOAT64, Direct, number_column
+from windjoin.plain import FEW, MANY, wide_of
 from windjoin.pyx.arrow.payload import Gatherer, Pages
+from windjoin.pyx.arrow.reader import Reader
 from windjoin.pyx.live.ingest import Ingest
 from windjoin.pyx.live.store import Allowance, Counts, Extent, Watermark
 from windjoin.pyx.live.store_step import StoreStep
 from windjoin.pyx.live.unmatched import Unmatched
 from windjoin.stream_rows import StreamRows
-
-MANY = 4  # times as many columns as are read, and a few: reading would cost less than naming them
-FEW = 8
-ReadColumn = tuple[int, str, int, np.dtype[Any]]  # as `Reader` takes it
-# a column, an operator, and an int or a float of the column's domain
-Test = tuple[ReadColumn, str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +45,12 @@ class Ingesting:
     extents: list[Extent]
     schema: pa.Schema
     types: tuple[type, type]  # of tables and batches
-    columns: list[ReadColumn | None]  # None: computed
+    reader: Reader
     n_columns: int
     n_keys: int
-    n_varlen: int
+    n_texts: int  # keys that may be texts
     most_columns: int
-    tests: list[Test]
-    owned: int  # of them, those of ``where=``
-    evaluate: Callable[[Any, Any, int], tuple[Any, Any, Any, list[Any]]] | None
+    varlen_rows: Callable[[list[Any], Bools | None], list[Any]]
     own: Pages | None  # None: nothing is kept, or `append` keeps it
     pages: list[Pages]
     append: Callable[[Any], None] | None
@@ -78,6 +66,7 @@ class Ingesting:
     tracked: Unmatched | None  # which rows are in no result, where these come out
     alone: Callable[[int, Any], None] | None  # takes those that can be in none
     settle: Callable[[], None] | None  # at the end of a step
+    all_count: bool  # whether rows count for others that can be in no result
 
 
 def ingest(
@@ -88,15 +77,18 @@ def ingest(
     ending: Ending,
     told: Callable[[Any, Any, int], None] | None,
     reject: Callable[[Any, Any, Any], None],
-) -> Ingest | None:
-    """The compiled way of stream number ``number``; None if wide columns must be computed."""
+) -> Ingest:
+    """The compiled way of stream number ``number``."""
     direct = rows.direct
-    if direct is None:
-        return None
-    tests = None if None in direct else tests_of(rows.filters, rows.schema)
     own, paged = payloads[number], all(payload.only_pages for payload in payloads)
-    spec = live.spec.streams[number]
     kept, outer = len(own.names), live.outer
+    n_columns, n_keys = rows.counted
+    keys, varlen = direct[1 + n_columns :][:n_keys], direct[1 + n_columns + n_keys :]
+
+    def varlen_rows(columns: list[Any], usable: Bools | None) -> list[Any]:
+        pairs = zip(varlen, columns, strict=True)
+        return live.encode_varlen(number, [wide_of(one, column) for one, column in pairs], usable)
+
     return Ingest(
         Ingesting(
             joiners=live.joiners,
@@ -106,14 +98,12 @@ def ingest(
             extents=[window.extent for window in live.windows],
             schema=rows.schema,
             types=(pa.Table, pa.RecordBatch),
-            columns=[None if one is None else read_column(one) for one in direct],
-            n_columns=len(spec.columns),
-            n_keys=len(spec.keys),
-            n_varlen=len(spec.varlen),
+            reader=rows.reader,
+            n_columns=n_columns,
+            n_keys=n_keys,
+            n_texts=sum(one is None or one.form == "texts" for one in keys),
             most_columns=MANY * max(len(direct), kept) + FEW,
-            tests=tests or [],
-            owned=rows.owned,
-            evaluate=None if tests is not None else rows.computed,
+            varlen_rows=varlen_rows,
             own=own.pages if kept and own.only_pages else None,
             pages=[payload.pages for payload in payloads],
             append=None if own.only_pages else _of_tables(own.append),
@@ -129,6 +119,7 @@ def ingest(
             tracked=None if outer is None else outer.tracked(number),
             alone=None if outer is None else outer.give,
             settle=live.settle if outer is not None and isinstance(live, LiveJoin) else None,
+            all_count=live.counts_all(number),
         )
     )
 
@@ -140,48 +131,3 @@ def _of_tables(take: Callable[..., None]) -> Callable[..., None]:
         take(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]), *more)
 
     return taken
-
-
-def read_column(one: Direct) -> ReadColumn:
-    """A column as compiled code reads it."""
-    return one.number, one.form, one.size, one.dtype
-
-
-def tests_of(filters: Sequence[Typed], schema: pa.Schema) -> list[Test] | None:
-    """Conditions as comparisons of columns with constants; None if any is something else."""
-    tests = [_test(condition, schema) for condition in filters]
-    return None if None in tests else [test for test in tests if test is not None]
-
-
-def _test(condition: Typed, schema: pa.Schema) -> Test | None:
-    node = condition.node
-    if not isinstance(node, Comparison):
-        return None
-    value, other = condition.parts
-    operator: str = node.operator
-    if isinstance(value.node, Constant):
-        value, other, operator = other, value, MIRRORED[node.operator]
-    if not isinstance(value.node, Column) or not isinstance(other.node, Constant):
-        return None
-    column = number_column(value.node.name, schema)
-    if column is None:
-        return None
-    constant = _in_domain(value, other, column)
-    return None if constant is None else (read_column(column), operator, constant)
-
-
-def _in_domain(value: Typed, other: Typed, column: Direct) -> float | None:
-    """A constant as the column has its values; None if it has no such value."""
-    kinds = value.kind, other.kind
-    if kinds[1].family not in ("integer", "decimal", "float"):
-        return None
-    if isinstance(other.value, float) and not np.isfinite(other.value):
-        return None
-    number = Fraction(other.value) * (kinds[1].step if kinds[1].exact else 1)
-    if column.dtype == FLOAT64:
-        return float(number) if kinds[0].family == "float" and is_double(number) else None
-    if kinds[0].family not in ("integer", "decimal") or kinds[1].family == "float":
-        return None
-    mantissa = number / kinds[0].step
-    fits = mantissa.denominator == 1 and INT64_MIN <= mantissa <= INT64_MAX
-    return int(mantissa) if fits else None

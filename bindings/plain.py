@@ -12,11 +12,13 @@ from windjoin.expressions import Column
 from windjoin.kernels.spec import ArrayColumn, BytesColumn, SetColumn
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, form_of
-from windjoin.pyx.arrow.tables import Reader
 from windjoin.times import TimeColumn
 from windjoin.varlen import VarlenRecipe
 
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
+MANY = 4  # times as many columns as are read, and a few: reading would cost less than naming them
+FEW = 8
+ReadColumn = tuple[int, str, int, np.dtype[Any]]  # as `Reader` takes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,9 @@ def direct_columns(time: TimeColumn, plan: StreamPlan, schema: pa.Schema) -> lis
     return [timed, *(_direct(recipe, schema) for recipe in (*plan.columns, *plan.keys))]
 
 
-def direct_sets(plan: StreamPlan, schema: pa.Schema) -> list[Direct] | None:
-    """Lists of integers that are sets, and vectors; None if any wide column is something else."""
-    varlen = [_direct_set(r, schema) or _direct_vector(r, schema) for r in plan.all_varlen]
-    return None if None in varlen else [column for column in varlen if column]
+def direct_sets(plan: StreamPlan, schema: pa.Schema) -> list[Direct | None]:
+    """Lists of integers that are sets, and vectors; None: it must be computed."""
+    return [_direct_set(r, schema) or _direct_vector(r, schema) for r in plan.all_varlen]
 
 
 def _direct(recipe: Recipe, schema: pa.Schema) -> Direct | None:
@@ -107,12 +108,9 @@ def _direct_set(recipe: VarlenRecipe, schema: pa.Schema) -> Direct | None:
     return Direct(schema.get_field_index(node.name), "lists", 0, dtype)
 
 
-def reader(direct: list[Direct | None], varlen: list[Direct] | None) -> Reader | None:
-    """Reads all columns of a stream from the memory of a table; None if any must be computed."""
-    if varlen is None or None in direct:
-        return None
-    columns = [one for one in (*direct, *varlen) if one is not None]
-    return Reader([(one.number, one.form, one.size, one.dtype) for one in columns])
+def read_column(one: Direct) -> ReadColumn:
+    """A column as compiled code reads it."""
+    return one.number, one.form, one.size, one.dtype
 
 
 def key_of(read: Any) -> Any:
@@ -120,9 +118,13 @@ def key_of(read: Any) -> Any:
     return BytesColumn(*read) if isinstance(read, tuple) else read
 
 
-def wide_of(direct: Direct, offsets: Any, values: Any) -> SetColumn | ArrayColumn:
-    """A wide column of what a `Reader` gives, as the kernels take it with whole tables."""
-    if direct.form != "lists":
+def wide_of(direct: Direct | None, read: Any) -> SetColumn | ArrayColumn:
+    """A wide column of what a `Reader` gives, as the kernels take it."""
+    if not isinstance(read, tuple):  # it was computed
+        computed: SetColumn | ArrayColumn = read
+        return computed
+    offsets, values = read
+    if direct is None or direct.form != "lists":
         return ArrayColumn(offsets, values)
     first, last = offsets[0], offsets[-1]
     starts = offsets.astype(np.int64)

@@ -15,7 +15,9 @@ from windjoin.expressions import Column
 from windjoin.kernels.spec import Bools, BytesColumn, Rows
 from windjoin.lowering import StreamPlan
 from windjoin.operands import Recipe, encode
-from windjoin.plain import Direct, direct_columns, direct_sets, key_of, reader, wide_of
+from windjoin.plain import Direct, direct_columns, direct_sets, key_of, read_column, wide_of
+from windjoin.pyx.arrow.reader import Reader
+from windjoin.tested import tests_of
 from windjoin.times import TimeColumn
 from windjoin.varlen import varlen_column
 
@@ -49,74 +51,65 @@ class StreamRows:
         self._bound_to = {name: schema}
         self._types: dict[str, pa.DataType] = {}
         self.require(used)
-        self._direct = direct_columns(time, plan, schema)
-        self._sets = direct_sets(plan, schema)
-        self._reader = reader(self._direct, self._sets)
+        self.direct: list[Direct | None] = [
+            *direct_columns(time, plan, schema),
+            *direct_sets(plan, schema),
+        ]
+        tests = tests_of(self.filters, schema)
+        columns = [None if one is None else read_column(one) for one in self.direct]
+        read = [one for one in (*columns, *(column for column, _, _ in tests or [])) if one]
+        self._read = [schema.names[number] for number, _, _, _ in read]
+        self.reader = Reader(
+            columns,
+            len(self._varlen),
+            tests,
+            self.owned,
+            self.computed,
+            schema.names,
+            pa.Table,
+        )
 
     def prepare(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared:
         """Times, operands and keys of the rows of ``data``; ``first_row`` is for messages."""
-        if not self.schema.equals(data.schema):
+        other = not self.schema.equals(data.schema)
+        lies = True
+        if other:
             check_bound(self.time.stream, data.schema, self._types)
-        else:
-            read = self._read(data, first_row)
-            if read is not None:
-                return read
+            lies = all(data.schema.field(name).type == self._types[name] for name in self._read)
+        plain, wide, bad, usable, present = self.reader.read(data, first_row, other, lies)
+        keys = 1 + len(self._columns)
+        rows = Rows(
+            plain[0],
+            plain[1:keys],
+            [key_of(key) for key in plain[keys:]],
+            [wide_of(one, column) for one, column in zip(self._direct_varlen, wide, strict=True)],
+            usable,
+            present,
+        )
+        return Prepared(rows, bad)
 
-        def fetch(column: Column) -> Any:
-            return data.column(column.name)
+    @property
+    def counted(self) -> tuple[int, int]:
+        """How many operands and keys there are."""
+        return len(self._columns), len(self._keys)
 
-        times, timed = self.time.read(data.column(self.time.column))
-        live, present = self._live(timed, fetch, first_row)
-        ticks = self.time.ticks(times, live, first_row)
-        encoded = [
-            self._encode(recipe, fetch, live, first_row) for recipe in (*self._columns, *self._keys)
-        ]
-        usable = live
-        varlen = [varlen_column(recipe, fetch, first_row) for recipe in self._varlen]
-        for _, ok in [*encoded, *varlen[: self._required]]:
-            if ok is not None:
-                usable = ok if usable is None else usable & ok
-        for column, ok in varlen[self._required :]:
-            column.absent = None if ok is None else ~ok
-        arrays = [array for array, _ in encoded]
-        _, columns, keys, made = self._split([ticks, *arrays, *(column for column, _ in varlen)])
-        rows = Rows(ticks, columns, keys, made, usable=usable, present=present)
-        return Prepared(rows, None if timed is None else ~timed)
+    @property
+    def _direct_varlen(self) -> list[Direct | None]:
+        return self.direct[len(self.direct) - len(self._varlen) :]
 
     def require(self, names: Iterable[str]) -> None:
         """Rows to come must have these columns, too, with the types the query was bound to."""
         for name in names:
             self._types[name] = column_type(Column(self.time.stream, name), self._bound_to)
 
-    def _read(self, data: pa.Table | pa.RecordBatch, first_row: int) -> Prepared | None:
-        """Rows of which compiled code can read all columns; None if some must be computed."""
-        found = None if self._reader is None else self._reader.read(data)
-        if found is None:
-            return None
-        arrays, timed, usable = found
-        present = timed
-        if self.filters:
-            live, present = self._live(timed, lambda column: data.column(column.name), first_row)
-            usable = both(usable, live)
-        time, columns, keys, parts = self._split(arrays)
-        varlen = [wide_of(d, *part) for d, part in zip(self._sets or [], parts, strict=True)]
-        rows = Rows(time, columns, [key_of(key) for key in keys], varlen, usable, present)
-        return Prepared(rows, None if timed is None else ~timed)
-
-    @property
-    def direct(self) -> list[Direct | None] | None:
-        """Time, operands, keys and wide columns as they lie, None: `computed` has it; None if a
-        wide column must be computed.
-        """
-        return None if self._sets is None else [*self._direct, *self._sets]
-
     def columns_as_they_lie(self) -> dict[str, str]:
         """Of the time and the keys, as they are called in a unit of rows, whose int64 are the
         values of a column, that column.
         """
-        numbered = {f"key.{k}": one for k, one in enumerate(self._direct[1 + len(self._columns) :])}
+        keys = self.direct[1 + len(self._columns) :][: len(self._keys)]
+        numbered = {f"key.{k}": one for k, one in enumerate(keys)}
         if self.time.ratio == 1:
-            numbered["time"] = self._direct[0]
+            numbered["time"] = self.direct[0]
         return {
             name: self.schema.field(one.number).name
             for name, one in numbered.items()
@@ -124,9 +117,9 @@ class StreamRows:
         }
 
     def computed(
-        self, timed: Bools | None, data: Any, first_row: int
+        self, timed: Bools | None, data: Any, first_row: int, wanted: list[int]
     ) -> tuple[Bools | None, Bools | None, Bools | None, list[Any]]:
-        """What compiled code does not read: conditions, and columns that do not lie as numbers.
+        """What compiled code does not read: all conditions, and columns of these numbers.
 
         timed: rows with a time, where that is read.  The rows with a time, those that can be part
         of a result, those that ``where`` lets pass (None: all), and the columns.
@@ -135,30 +128,38 @@ class StreamRows:
         def fetch(column: Column) -> Any:
             return data.column(column.name)
 
-        time, *others = self._direct
-        made: list[Any] = []
-        if time is None:
+        times: Any = None
+        if 0 in wanted:
             times, timed = self.time.read(data.column(self.time.column))
         live, present = self._live(timed, fetch, first_row)
-        usable = live
-        if time is None:
-            made.append(self.time.ticks(times, live, first_row))
-        for recipe, direct in zip((*self._columns, *self._keys), others, strict=True):
-            if direct is None:
-                values, ok = self._encode(recipe, fetch, live, first_row)
-                usable = both(usable, ok)
-                made.append(values)
-        return timed, usable, present, [_plain(values) for values in made]
+        usable, made = live, []
+        recipes, plain = (*self._columns, *self._keys), len(self.direct) - len(self._varlen)
+        for number in wanted:
+            values: Any
+            ok: Bools | None = None
+            if number == 0:
+                values = self.time.ticks(times, live, first_row)
+            elif number < plain:
+                values, ok = self._encode(recipes[number - 1], fetch, live, first_row)
+            else:
+                values, ok = varlen_column(self._varlen[number - plain], fetch, first_row)
+                if number >= plain + self._required:
+                    values.absent = None if ok is None else ~ok
+                    ok = None
+            usable = both(usable, ok)
+            made.append(_plain(values))
+        return timed, usable, present, made
 
     @property
     def as_they_lie(self) -> bool:
         """Whether nothing has to be computed of rows that have no nulls."""
-        return self._reader is not None
+        return None not in self.direct
 
     def plain_columns(self) -> list[tuple[str, np.dtype[Any]]] | None:
         """Time, operands and keys with their dtypes, if they are int64 or float64 as they lie."""
-        direct = [one for one in self._direct if one is not None]
-        if len(direct) < len(self._direct) or self.filters:
+        plain = self.direct[: len(self.direct) - len(self._varlen)]
+        direct = [one for one in plain if one is not None]
+        if len(direct) < len(plain) or self.filters:
             return None
         fields = [self.schema.field(one.number) for one in direct]
         if not all(pat.is_int64(field.type) or pat.is_float64(field.type) for field in fields):
@@ -167,16 +168,10 @@ class StreamRows:
 
     def plain_vectors(self) -> list[tuple[str, np.dtype[Any], int]] | None:
         """Wide columns with dtype and width, if all are vectors of one length as they lie."""
-        varlen = self._sets
-        if varlen is None or any(direct.form == "lists" for direct in varlen):
+        varlen = [one for one in self._direct_varlen if one is not None and one.form != "lists"]
+        if len(varlen) < len(self._varlen):
             return None
         return [(self.schema.field(one.number).name, one.dtype, one.size) for one in varlen]
-
-    def _split(self, arrays: list[Any]) -> tuple[Any, list[Any], list[Any], list[Any]]:
-        """Time, operand columns, keys and wide columns."""
-        keys = 1 + len(self._columns)
-        varlen = keys + len(self._keys)
-        return arrays[0], arrays[1:keys], arrays[keys:varlen], arrays[varlen:]
 
     def _live(
         self, timed: Bools | None, fetch: Any, first_row: int
@@ -228,7 +223,7 @@ def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _plain(values: Any) -> Any:
-    """Values of a column as compiled code takes them: an array, or offsets and bytes of texts."""
+    """A column as compiled code takes it: an array, offsets and bytes of texts, or as it is."""
     if isinstance(values, BytesColumn):
         return np.ascontiguousarray(values.offsets), np.ascontiguousarray(values.data)
-    return np.ascontiguousarray(values)
+    return np.ascontiguousarray(values) if isinstance(values, np.ndarray) else values

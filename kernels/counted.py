@@ -31,6 +31,8 @@ NONE = np.empty(0, np.int64), np.empty(0, np.int64)
 class CountedJoin(FinalJoin):
     """State of one continuous join with windows of rows; not for two threads at a time."""
 
+    added = ADDED
+
     def __init__(self, spec: JoinSpec, lateness: int = 0, silence: Silencing | None = None) -> None:
         super().__init__(with_columns(spec), lateness, silence)
         self._counted = counted(spec)
@@ -47,12 +49,9 @@ class CountedJoin(FinalJoin):
     def _final(self) -> int:
         return min(come_to(clock) for clock in self.clocks)
 
-    def _counts_all(self, stream: int) -> bool:
+    def counts_all(self, stream: int) -> bool:
+        """Rows of a window of rows leave it whether they match anything or not."""
         return stream in self._last
-
-    def _follow_windows(self) -> None:
-        super()._follow_windows()
-        self.joiners.clear()  # rows get columns here that no table has
 
     def _extended(self, rows: Rows) -> Rows:
         until = until_columns(np.full(len(rows), LAST), np.zeros(len(rows), np.bool_))

@@ -113,11 +113,7 @@ class FinalJoin(StoringJoin):
     def _joined_of(
         self, stream: int, rows: Rows, usable: Bools | None, late_split: LateSplit
     ) -> Bools | None:
-        return late_split.but_late(rows.present) if self._counts_all(stream) else usable
-
-    def _counts_all(self, stream: int) -> bool:
-        """Whether rows matter that can be in no result."""
-        return False
+        return late_split.but_late(rows.present) if self.counts_all(stream) else usable
 
     def advance(self, stream: int, time: int) -> None:
         """Nothing of a stream before ``time`` will come any more."""

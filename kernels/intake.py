@@ -15,7 +15,7 @@ from windjoin.kernels.outer import Outer
 from windjoin.kernels.renewal import Renewal
 from windjoin.kernels.scores import Scores
 from windjoin.kernels.side import Codes
-from windjoin.kernels.spec import I64, Bools, JoinSpec, Rows
+from windjoin.kernels.spec import I64, ArrayColumn, Bools, JoinSpec, Rows, SetColumn
 from windjoin.kernels.stored import Exporter
 from windjoin.kernels.varlen import VarlenRows, live_varlen_rows
 from windjoin.kernels.window import LONG_AGO, Window
@@ -220,8 +220,19 @@ class Intake(ABC):
             self._spaces[space].encode(key, usable)
             for key, space in zip(rows.keys, spec.spaces, strict=True)
         ]
-        varlen_rows = live_varlen_rows(spec.varlen, rows.varlen, self._spaces, usable)
-        return codes, [(one.start, one.length, one) for one in varlen_rows]
+        return codes, self.encode_varlen(stream, rows.varlen, usable)
+
+    def counts_all(self, stream: int) -> bool:
+        """Whether rows count for others that can be in no result."""
+        return False
+
+    def encode_varlen(
+        self, stream: int, columns: Sequence[SetColumn | ArrayColumn], usable: Bools | None
+    ) -> list[tuple[I64, Codes, VarlenRows]]:
+        """(starts, lengths, content) of all wide columns."""
+        spec = self.spec.streams[stream]
+        varlen_rows = live_varlen_rows(spec.varlen, columns, self._spaces, usable)
+        return [(one.start, one.length, one) for one in varlen_rows]
 
     def begin_at(self, stream: int, row: int) -> None:
         """The first row of a stream will have this arrival number; before any has come."""

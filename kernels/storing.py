@@ -15,6 +15,8 @@ from windjoin.pyx.live.stream_storer import StreamStorer
 class StoringJoin(Intake):
     """What such joins have in common; a subclass joins rows when it says."""
 
+    added = 0  # columns that the join adds to those that rows have: times, then bounds of them
+
     def __init__(self, spec: JoinSpec, lateness: int = 0, silence: Silencing | None = None) -> None:
         super().__init__(spec, lateness, silence)
         self._follow_windows()
@@ -31,7 +33,7 @@ class StoringJoin(Intake):
         """Store rows in the windows, and in their indexes, as they are now."""
         self._stores = self.new_stores()
         self.joiners[:] = [
-            StreamStorer(stream, self._stores, self.clocks, self.stored, self.silence)
+            StreamStorer(stream, self._stores, self.clocks, self.stored, self.silence, self.added)
             for stream in range(len(self._stores))
         ]
 

@@ -42,19 +42,17 @@ cdef void widened_to(
     const void *out, const void *values, int64_t first, int64_t n, const Wanted *as_
 ) noexcept nogil
 cdef ArrowArrayStream *stream_of(capsule) except NULL
+cdef object viewed(owner, const void *values, int64_t n, int kind)
+
+
 cdef class Borrowed:
     cdef ArrowArray batch
     cdef bint next(self, ArrowArrayStream *stream) except -1
     cdef int take(self, rows, bint table) except -1
     cdef bint lies_here(self) noexcept
-    cdef object over(self, const void *data, int64_t first, int64_t n, int kind, int size)
     cdef object numbers(
         self, const ArrowArray *values, int64_t first, int64_t n, const Wanted *as_
     )
-    cdef object widened(
-        self, const ArrowArray *values, int64_t first, int64_t n, const Wanted *as_
-    )
-    cdef object texts(self, const ArrowArray *column, int64_t first, int64_t n, const Wanted *as_)
     cdef object lists(self, const ArrowArray *column, int64_t first, int64_t n, const Wanted *as_)
     cdef object vectors(
         self, const ArrowArray *column, int64_t first, int64_t n, const Wanted *as_

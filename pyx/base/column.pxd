@@ -15,3 +15,6 @@ cdef class Ring(ColumnView):
     cdef readonly object dtype
     cdef int _allocate(self, int64_t capacity) except -1
     cdef void write(self, int64_t row, int64_t n, const char *data) noexcept nogil
+
+
+cdef object copied(const void *values, int64_t n, int kind)

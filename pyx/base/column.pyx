@@ -2,6 +2,8 @@
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
+cimport numpy as cnp
+
 import numpy as np
 
 from windjoin.pyx.base.index cimport Column, out_of_memory
@@ -19,9 +21,19 @@ cdef extern from "memory.h" nogil:
     int64_t *new_array(int64_t n)
     void free_array(void *array)
 
+cnp.import_array()
+
 cdef enum:
     SEEN_AT_ONCE = 4096
     SORTED_AT_ONCE = 1 << 20
+
+
+cdef object copied(const void *values, int64_t n, int kind):
+    """Values as an array of their own."""
+    cdef cnp.npy_intp length = n
+    array = cnp.PyArray_SimpleNew(1, &length, kind)
+    memcpy(cnp.PyArray_DATA(array), values, cnp.PyArray_NBYTES(array))
+    return array
 
 
 cdef class ColumnView:

@@ -6,7 +6,7 @@ Who includes whom (right includes left)::
     store_step <-- live_step <-- stream_joiner
     store_step <-- stream_storer
     encoding/keys, encoding/varlen, base/output <-- store_step
-    arrow/tables, arrow/payload <-- ingest
+    arrow/reader, arrow/payload <-- ingest
     store, limited.h <-- limited <-- shedder <-- metered
     session_base <-- metered
     allotment stands alone

@@ -125,15 +125,8 @@ cdef class LiveStep(StoreStep):
 
     cdef int _carry_any(self, Arrived *rows, list varlen) except -1:
         """The same whatever their columns."""
-        cdef int64_t first = self.own.extent.tail, i
-        if rows.n > self.room:
-            self._need_room(rows.n)
-        self._encode(rows)
-        for i in range(rows.n):
-            self.row_room[i] = first + i
-        rows.row = self.row_room
-        self.own.write(rows)
-        stored = self._store_varlen(first, varlen) if varlen else varlen
+        cdef int64_t first = self.own.extent.tail
+        stored = self._keep(rows, varlen)
         if rows.n <= RELEASE_ABOVE:
             self.pipeline.run(first, first + rows.n, self.out)
         else:

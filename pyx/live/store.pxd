@@ -64,6 +64,7 @@ cdef struct Arrived:
     const int64_t **key  # as they came; NULL where they have codes
     const int32_t **code
     const int64_t *row
+    const uint8_t *counted  # rows that count for others, NULL: those that can be in a result
 
 
 cdef class Taker:

@@ -30,6 +30,7 @@ cdef class StoreStep:
     cdef int _need_room(self, int64_t n) except -1
     cdef int32_t *_codes(self, int64_t key) noexcept nogil
     cdef int _encode(self, Arrived *rows) except -1
+    cdef list _keep(self, Arrived *rows, list varlen)
     cdef list _store_varlen(self, int64_t first, list varlen)
     cdef object _pick(self, Arrived *all, pick, const uint8_t *usable, Arrived *rows)
     cdef int _give_codes(

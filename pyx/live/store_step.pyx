@@ -88,6 +88,7 @@ cdef class StoreStep:
         rows.key = <const int64_t **>(place + self.own.n_columns)
         rows.code = <const int32_t **>(place + self.own.n_columns + self.own.n_keys)
         rows.row = NULL
+        rows.counted = NULL
 
     cdef bint take(self, Arrived *rows, list varlen) except -1:
         """Usable rows in order of time; False, and nothing done, if they are late or are not."""
@@ -140,6 +141,20 @@ cdef class StoreStep:
                 with nogil:
                     space.add_integers(rows.n, rows.key[k], self._codes(k))
         return 0
+
+    cdef list _keep(self, Arrived *rows, list varlen):
+        """Store rows that follow the last, with codes and numbers; (starts, lengths) of their wide
+        columns.
+        """
+        cdef int64_t first = self.own.extent.tail, i
+        if rows.n > self.room:
+            self._need_room(rows.n)
+        self._encode(rows)
+        for i in range(rows.n):
+            self.row_room[i] = first + i
+        rows.row = self.row_room
+        self.own.write(rows)
+        return self._store_varlen(first, varlen) if varlen else varlen
 
     cdef list _store_varlen(self, int64_t first, list varlen):
         """Starts and lengths of the rows of every wide column."""

@@ -5,6 +5,8 @@ from windjoin.pyx.live.store_step cimport StoreStep
 
 
 cdef class StreamStorer(StoreStep):
+    cdef int added
+    cdef object _add_columns(self, Arrived *rows)
     cdef int _hand_over(
-        self, const Arrived *rows, int64_t first, int64_t n, int64_t newest
+        self, times, numbers, int64_t first, int64_t n, int64_t newest
     ) except -1

@@ -14,4 +14,5 @@ class StreamStorer(StoreStep):
         clocks: Any,
         give: Callable[[int, NDArray[np.int64], NDArray[np.int64], int, int], list[Any]],
         silence: Silence | None = None,
+        added: int = 0,
     ) -> None: ...

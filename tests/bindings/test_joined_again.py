@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import threading
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 import windjoin as wj
 from windjoin.arrow import blocks, joiner
 from windjoin.kernels import batch
-from windjoin.pyx.arrow.tables import Reader
 
 A, B, C = (wj.stream(name, time="t", window=50) for name in "abc")
 
@@ -133,88 +131,3 @@ def test_other_schemas_are_bound_anew() -> None:
     assert last(query).bound.schemas["a"].metadata == {b"by": b"me"}
     with pytest.raises(wj.SchemaError, match="no data for stream 'b'"):
         query.run({"a": first["a"]})
-
-
-def reader(
-    form: str = "as they lie", size: int = 8, dtype: Any = np.int64, number: int = 0
-) -> Reader:
-    return Reader([(number, form, size, np.dtype(dtype))])
-
-
-def test_a_reader_gives_what_lies_in_memory() -> None:
-    table = pa.table({"x": range(10)})
-    (found,), timed, usable = reader().read(table.slice(3, 4)) or []
-    assert found.tolist() == [3, 4, 5, 6]
-    assert timed is usable is None
-    assert not found.flags.writeable
-    assert reader().read(table.to_batches()[0]) is not None
-    assert reader().read(table.slice(0, 0)) is None
-    assert reader().read(pa.concat_tables([table, table])) is None
-
-
-def test_a_reader_tells_nulls_and_nan() -> None:
-    table = pa.table({"t": [1, None, 3, 4], "x": [0.5, 1.0, np.nan, None]})
-    both = [(0, "as they lie", 8, np.dtype("i8")), (1, "as they lie", 8, np.dtype("f8"))]
-    (times, numbers), timed, usable = Reader(both).read(table) or []
-    assert timed.tolist() == [True, False, True, True]
-    assert usable.tolist() == [True, False, False, False]
-    assert (times[0], numbers[0]) == (1, 0.5)
-    _, timed, usable = Reader(both).read(table.slice(2)) or []
-    assert timed is None
-    assert usable.tolist() == [False, False]
-    assert Reader(both).read(table.slice(0, 1))[1:] == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("arrow", "form", "dtype"),
-    [
-        *((arrow, "integers", "i8") for arrow in (pa.int8(), pa.int16(), pa.int32(), pa.date32())),
-        *((arrow, "naturals", "i8") for arrow in (pa.uint8(), pa.uint16(), pa.uint32())),
-        (pa.float32(), "reals", "f8"),
-        *((arrow, "decimals", "i8") for arrow in (pa.decimal128(12, 0), pa.decimal256(12, 0))),
-    ],
-)
-def test_a_reader_widens_numbers(arrow: pa.DataType, form: str, dtype: str) -> None:
-    least = 0 if form == "naturals" else -7
-    given = pa.array([5, least, None, 100], pa.int32()).cast(arrow)
-    read = reader(form, arrow.bit_width // 8, dtype).read(pa.table({"x": given}).slice(1))
-    (found,), _, usable = read or []
-    assert usable.tolist() == [True, False, True]
-    assert found.dtype == dtype
-    assert found[[0, 2]].tolist() == [least, 100]
-
-
-@pytest.mark.parametrize("arrow", [pa.string(), pa.large_string(), pa.binary()], ids=str)
-def test_a_reader_gives_texts_with_their_offsets(arrow: pa.DataType) -> None:
-    given = pa.table({"x": pa.array(["a", "bc", None, "", "def"], arrow)})
-    texts = reader("texts", 8 if pa.types.is_large_string(arrow) else 4, np.uint8)
-    ((offsets, data),), _, usable = texts.read(given.slice(1)) or []
-    assert usable.tolist() == [True, False, True, True]
-    pieces = [data[i:j].tobytes() for i, j in pairwise(offsets)]
-    assert pieces == [b"bc", b"", b"", b"def"]
-    ((offsets, data),), _, _ = texts.read(given.slice(3, 1)) or []
-    assert offsets[0] == offsets[1]
-
-
-def test_a_reader_gives_lists_and_vectors_with_their_offsets() -> None:
-    sets, pairs = reader("lists"), reader("vectors", 2, np.float32)
-    lists = pa.table({"s": [[9], [1, 2], [], [3]]})
-    ((offsets, items),), _, _ = sets.read(lists.slice(1)) or []
-    pieces = [items[i:j].tolist() for i, j in pairwise(offsets)]
-    assert pieces == [[1, 2], [], [3]]
-    assert sets.read(pa.table({"s": [[1], None]})) is None
-    assert sets.read(pa.table({"s": [[1], [None]]})) is None
-    vectors = pa.table({"v": pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.float32(), 2))})
-    ((offsets, values),), _, _ = pairs.read(vectors.slice(1)) or []
-    assert (offsets.tolist(), values.tolist()) == ([0, 2, 4], [3, 4, 5, 6])
-    holes = pa.table({"v": pa.array([[1, None], None], pa.list_(pa.float32(), 2))})
-    assert pairs.read(holes) is None
-    assert pairs.read(holes.slice(1)) is None
-    nan = pa.table({"v": pa.array([[1, np.nan]], pa.list_(pa.float32(), 2))})
-    assert pairs.read(nan) is None
-
-
-def test_a_reader_takes_few_columns_of_wide_tables() -> None:
-    wide = pa.table({f"c{n}": [n, n + 1] for n in range(40)})
-    (found,), _, _ = reader(number=33).read(wide) or []
-    assert found.tolist() == [33, 34]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 import windjoin as wj
 from hypothesis import given
 from hypothesis import strategies as st
-from windjoin import ingesting
-from windjoin.kernels.live import LiveJoin
-from windjoin.kernels.storing import StoringJoin
+from windjoin import tested
 
-ROWS = 400
+from tests.pushed_tables import HOSTS, ROWS, holey, in_session, pushed, query, rows, wanted
+
+OPERATORS = ["<", "<=", ">", ">=", "==", "!="]
 NUMBERS = [None, 0.0, -1.5, 2.0, float("nan"), float("inf"), 3.25]
 KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int64": (pa.int64(), [None, -(2**63), -1, 0, 1, 2, 2**63 - 1]),
@@ -29,52 +27,9 @@ KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 
 
-def rows(seed: int, more: dict[str, Any] | None = None) -> pa.Table:
-    rng = np.random.default_rng(seed)
-    columns = {"t": np.sort(rng.integers(0, 2 * ROWS, ROWS)), "k": rng.integers(0, 20, ROWS)}
-    return pa.table({**columns, "n": np.arange(ROWS), **(more or {})})
-
-
-def query(**options: Any) -> wj.Query:
-    a, b = (wj.stream(name, time="t", window=20, **options) for name in "ab")
-    return wj.join(a, b, on=a["k"] == b["k"])
-
-
-def pushed(
-    joined: wj.Query, tables: dict[str, pa.Table], size: int, as_batch: bool = False, **options: Any
-) -> list[tuple[int, int]]:
-    schemas = {name: table.schema for name, table in tables.items()}
-    found: list[tuple[int, int]] = []
-    with joined.open(schemas, on_late="keep", **options) as session:
-        for start in range(0, ROWS, size):
-            for name, table in tables.items():
-                some = table.slice(start, size).combine_chunks()
-                out = session.push(name, some.to_batches()[0] if as_batch else some)
-                found += zip(out["a_n"].to_pylist(), out["b_n"].to_pylist(), strict=True)
-        out = session.close()
-        found += zip(out["a_n"].to_pylist(), out["b_n"].to_pylist(), strict=True)
-    return sorted(found)
-
-
-def wanted(joined: wj.Query, tables: dict[str, pa.Table]) -> list[tuple[int, int]]:
-    out = joined.run(tables)
-    return sorted(zip(out["a_n"].to_pylist(), out["b_n"].to_pylist(), strict=True))
-
-
-@pytest.fixture
-def only_short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Rows that go another way fail."""
-    for join in (LiveJoin, StoringJoin):
-        monkeypatch.setattr(join, "push", None)
-    return
-
-
 def texts(table: pa.Table, arrow: pa.DataType) -> pa.Table:
     names = [None if k == 7 else f"name {k}" for k in table["k"].to_pylist()]
     return table.set_column(1, "k", pa.array(names, pa.string()).cast(arrow))
-
-
-HOSTS = pytest.mark.parametrize("hosts", [None, 2])
 
 
 @HOSTS
@@ -110,35 +65,6 @@ def test_nulls_and_disorder_are_seen_to(
         tables[name] = table.set_column(0, "t", late).set_column(1, "k", holes)
     found = pushed(query(), tables, size, as_batch, lateness=9, hosts=hosts)
     assert found == wanted(query(), tables)
-
-
-def holey(seed: int) -> pa.Table:
-    """Rows out of order, some without a time or a key, with payload of every layout."""
-    rng = np.random.default_rng(seed + 9)
-    lists = [[n, None][: n % 3] if n % 4 else None for n in range(ROWS)]
-    more = {
-        "s": [None if n % 7 == 3 else "payload " * (n % 4) for n in range(ROWS)],
-        "bit": pa.array(np.arange(ROWS) % 3 == 0),
-        "l": lists,
-        "v": pa.array([[n, n] for n in range(ROWS)], pa.list_(pa.int16(), 2)),
-    }
-    table = rows(seed, more)
-    times = pa.array(table["t"].to_numpy() - rng.integers(0, 9, ROWS), mask=rng.random(ROWS) < 0.1)
-    keys = pa.array(table["k"].to_numpy(), mask=rng.random(ROWS) < 0.1)
-    return table.set_column(0, "t", times).set_column(1, "k", keys)
-
-
-def in_session(joined: wj.Query, tables: dict[str, pa.Table], size: int, **options: Any) -> Any:
-    """All results of a session, as dictionaries."""
-    schemas = {name: table.schema for name, table in tables.items()}
-    with joined.open(schemas, lateness=9, on_late="keep", **options) as session:
-        found = [
-            session.push(name, table.slice(start, size))
-            for start in range(0, ROWS, size)
-            for name, table in tables.items()
-        ]
-        found.append(session.close())
-    return sorted(str(row) for out in found for row in out.to_pylist())
 
 
 @pytest.mark.parametrize("size", [1, 7, 130])
@@ -214,95 +140,6 @@ def test_late_rows_are_kept_and_counted(
         assert session.rejected["a"].column("n").to_pylist() == [6, 7]
 
 
-DAY = 86_400 * 10**6  # microseconds
-COMPUTED: dict[str, Any] = {
-    "a sum": lambda a, b: a["k"] + 1 == b["k"],
-    "a sum of doubles": lambda a, b: a["x"] * 2 == b["x"] - 1,
-    "a band": lambda a, b: abs(a["x"] - b["n"] % 7) <= 1,
-    "a part of a time": lambda a, b: a["d"].dt.hour() == b["k"],
-    "dictionaries": lambda a, b: a["s"] == b["s"],
-    "texts": lambda a, b: (a["w"].str.lower() == b["w"]) & (a["k"] == b["k"]),
-    "two kinds of number": lambda a, b: (a["x"] == b["k"]) & (a["n"] != b["n"]),
-    "unsigned and signed": lambda a, b: a["u"] == b["k"],
-}
-
-
-def computed_rows(seed: int) -> pa.Table:
-    """Rows with columns of all kinds that have to be computed, with nulls and in no order."""
-    rng = np.random.default_rng(seed + 20)
-    table = holey(seed).select(["t", "k", "n"])
-    words = [None if n % 9 == 0 else ("X" if seed == 0 else "x") + str(n % 4) for n in range(ROWS)]
-    doubles = pa.array(rng.integers(0, 9, ROWS) / 2, mask=rng.random(ROWS) < 0.1)
-    more = {
-        "x": doubles,
-        "d": pa.array(rng.integers(0, DAY, ROWS), pa.timestamp("us")),
-        "s": pc.utf8_lower(pa.array(words))
-        if seed
-        else pc.utf8_lower(pa.array(words)).dictionary_encode(),
-        "w": pa.array(words),
-        "u": pa.array(rng.integers(0, 20, ROWS), pa.uint64()),
-    }
-    return pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **more})
-
-
-@HOSTS
-@pytest.mark.parametrize("size", [1, 130])
-@pytest.mark.parametrize("where", [None, lambda s: s["n"] % 5 > 0])
-@pytest.mark.parametrize("computed", list(COMPUTED))
-def test_columns_are_computed_on_the_same_way(
-    computed: str, where: Any, size: int, hosts: int | None, only_short: None
-) -> None:
-    a, b = (wj.stream(name, time="t", window=20, where=where) for name in "ab")
-    joined = wj.join(a, b, on=COMPUTED[computed](a, b))
-    tables = {name: computed_rows(seed) for seed, name in enumerate("ab")}
-    expected = sorted(map(str, joined.run(tables).to_pylist()))
-    assert len(expected) > 10
-    assert in_session(joined, tables, size, hosts=hosts) == expected
-
-
-@HOSTS
-def test_times_of_other_units_are_computed_on_the_same_way(
-    hosts: int | None, only_short: None
-) -> None:
-    a, b = (wj.stream(name, time="t", window="20s") for name in "ab")
-    joined = wj.join(a, b, on=a["k"] == b["k"], how="left")
-    tables = {}
-    for name, unit in zip("ab", ("s", "ms"), strict=True):
-        table = holey(len(unit))
-        tables[name] = table.set_column(0, "t", table["t"].cast(pa.timestamp("s")))
-        time = tables[name]["t"].cast(pa.timestamp(unit))
-        tables[name] = tables[name].set_column(0, "t", time)
-    expected = sorted(map(str, joined.run(tables).to_pylist()))
-    schemas = {name: table.schema for name, table in tables.items()}
-    with joined.open(schemas, lateness="9s", on_late="keep", hosts=hosts) as session:
-        found = [
-            session.push(name, table.slice(start, 30))
-            for start in range(0, ROWS, 30)
-            for name, table in tables.items()
-        ]
-        found.append(session.close())
-    assert sorted(str(row) for out in found for row in out.to_pylist()) == expected
-
-
-def not_zero(value: int) -> int:
-    if value == 0:
-        raise ValueError("zero")
-    return value
-
-
-def test_a_function_that_raises_is_told_of_before_a_row_is_taken(only_short: None) -> None:
-    a, b = (wj.stream(name, time="t", window=20) for name in "ab")
-    joined = wj.join(a, b, on=a["k"] == wj.udf(not_zero, b["n"]))
-    with joined.open(dict.fromkeys("ab", rows(0).schema)) as session:
-        with pytest.raises(wj.FunctionError, match="stream 'b', row 0"):
-            session.push("b", rows(1).slice(0, 5))
-        assert session.push("b", rows(1).slice(1, 5)).num_rows == 0
-        assert session.metrics["streams"]["b"]["rows_in"] == 5
-
-
-OPERATORS = ["<", "<=", ">", ">=", "==", "!="]
-
-
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     operator=st.sampled_from(OPERATORS),
@@ -338,7 +175,7 @@ def compare(operator: str, left: Any, right: Any) -> Any:
 def made_of(where: Any, arrow: pa.DataType) -> Any:
     schema = rows(0).schema.append(pa.field("x", arrow))
     bound = query(where=where).bind(dict.fromkeys("ab", schema))
-    return ingesting.tests_of(bound.stream_rows(0).filters, schema)
+    return tested.tests_of(bound.stream_rows(0).filters, schema)
 
 
 def test_comparisons_with_numbers_of_the_column_are_tests() -> None:
