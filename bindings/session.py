@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, cast
 
 import pyarrow as pa
 from windjoin.clustered import ClusterJoin
-from windjoin.diffusion.errors import RoutingError
-from windjoin.errors import ClusterError, QueryError, SessionError
-from windjoin.explain import as_data, as_text, keys_as_data, names_of, order_as_data
-from windjoin.flags import check_flag
-from windjoin.given import FilePath, Length, Out, SessionMetrics, Tables, Time
+from windjoin.errors import QueryError, SessionError
+from windjoin.given import FilePath, Out, Tables, Time
 from windjoin.inputs import as_table
 from windjoin.kernel_errors import AS_OWN_ERRORS, own_error
-from windjoin.kernels.live import LiveJoin
-from windjoin.notebook import Counters, Explanation, metrics_html, query_html
 from windjoin.own_times import END
-from windjoin.planned import measured
 from windjoin.progress import ProgressOption, check_progress, progress_bar
 from windjoin.push_many import check_tables
-from windjoin.pyx.base.cpu import isa
 from windjoin.pyx.live.session_base import whole
 from windjoin.query import Query
-from windjoin.reporting import Report, report_of
-from windjoin.resizing import Resizing, change_of
-from windjoin.session_pushing import PushingSession
+from windjoin.session_changes import ChangingSession
 from windjoin.session_state import Results, SessionOptions
 from windjoin.sinks import EVERY_ROWS, ParquetSink, new_sink
 from windjoin.waiting import PendingRows
@@ -41,7 +31,7 @@ BROKEN_OFF = (
 )
 
 
-class Session(PushingSession, Generic[Out]):
+class Session(ChangingSession, Generic[Out]):
     """An open continuous join; made by `Query.open`.
 
     Rows may be pushed in any order across streams and, within ``lateness``, within a stream.  A
@@ -344,221 +334,6 @@ class Session(PushingSession, Generic[Out]):
         return BROKEN_OFF
 
     _own_error = staticmethod(own_error)
-
-    # -- hosts -----------------------------------------------------------------------------------
-
-    @property
-    def hosts(self) -> list[int]:
-        """Numbers of the hosts that take work.
-
-        >>> import windjoin as wj
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> q = wj.join(a, b, on=a["k"] == b["k"])
-        >>> import pyarrow as pa
-        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
-        >>> session = q.open(schemas={"a": schema, "b": schema}, hosts=2)
-        >>> session.hosts
-        [0, 1]
-        """
-        return self._cluster().open_hosts
-
-    @whole
-    def add_host(self, speed: float = 1.0) -> int:
-        """One more host shares the work, of that speed against the first ones; its number.
-
-        >>> import windjoin as wj
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> q = wj.join(a, b, on=a["k"] == b["k"])
-        >>> import pyarrow as pa
-        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
-        >>> session = q.open(schemas={"a": schema, "b": schema}, hosts=2)
-        >>> session.add_host(), session.hosts
-        (2, [0, 1, 2])
-        """
-        cluster = self._cluster()
-        with self._refusing():
-            return cluster.add_host(speed)
-
-    @whole
-    def remove_host(self, number: int, *, lost: bool = False) -> None:
-        """A host leaves once others have what they need of it; or it is ``lost`` at once.
-
-        What a lost host held is read again from the windows: no result is lost.
-
-        >>> import windjoin as wj
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> q = wj.join(a, b, on=a["k"] == b["k"])
-        >>> import pyarrow as pa
-        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
-        >>> session = q.open(schemas={"a": schema, "b": schema}, hosts=2)
-        >>> session.remove_host(1)
-        >>> session.hosts
-        [0]
-        """
-        check_flag("lost", lost)
-        cluster = self._cluster()
-        with self._refusing():
-            cluster.remove_host(number, lost=lost)
-
-    @whole
-    def set_window(self, stream: str, length: Length, *, at: Time | None = None) -> None:
-        """Let the window of a stream have another length, from a time on.
-
-        ``length``: as in `windjoin.stream`.  ``at``: a time of that stream, as in `advance`, that
-        no row has come to; right after the newest row of all streams if not given.  Results whose
-        newest row is at that time or later are those of the new window, others those of the old
-        one.  What has left a window by then does not come back when it becomes longer.
-
-        >>> import windjoin as wj, pyarrow as pa
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> schema = pa.schema([("t", pa.int64()), ("k", pa.int64())])
-        >>> with wj.join(a, b, on=a["k"] == b["k"]).open({"a": schema, "b": schema}) as s:
-        ...     _ = s.push("a", {"t": [1, 2], "k": [7, 8]})
-        ...     s.set_window("a", 3, at=6)
-        ...     s.push("b", {"t": [5, 6], "k": [7, 8]}).num_rows
-        1
-        """
-        number = self._number(stream)
-        if self._memory is not None:
-            raise SessionError("set_window is not for sessions with memory=")
-        live, ticks, when = change_of(self._live, self._bound, self.query, number, length, at)
-        if self._resizing is None:
-            self._resizing = Resizing(live)
-        self._resizing.check(self.query.names[number], number, at, when)
-        self._session_lock.begin()
-        with AS_OWN_ERRORS:
-            self._resizing.add(number, when, ticks)
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """What a router does not want is as if it had not been asked."""
-        self._session_lock.begin()
-        try:
-            yield
-        except ClusterError as error:
-            if isinstance(error.__cause__, RoutingError):
-                self._session_lock.refuse()
-            raise
-
-    def _cluster(self) -> ClusterJoin:
-        self._must_be_open()
-        if not isinstance(self._live, ClusterJoin):
-            raise SessionError(
-                "add_host and remove_host need a session that was opened with hosts= and schemas="
-            )
-        return self._live
-
-    # -- looking ---------------------------------------------------------------------------------
-
-    @property
-    def rejected(self) -> dict[str, pa.Table]:
-        """Rows that could not be joined, per stream, the newest ``keep_rejected`` of each.
-
-        The last column, ``windjoin_reason``, says why: "null time" or "late".
-
-        >>> import windjoin as wj
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> q = wj.join(a, b, on=a["k"] == b["k"])
-        >>> with q.open(on_late="keep") as session:
-        ...     for t in (20, 3):
-        ...         _ = session.push("a", {"t": [t], "k": [5]})
-        ...     _ = session.push("b", {"t": [20], "k": [5]})
-        >>> session.rejected["a"].to_pylist()
-        [{'t': 3, 'k': 5, 'windjoin_reason': 'late'}]
-        """
-        return {name: rejected.table() for name, rejected in self._rejected.items()}
-
-    def report(self, path: FilePath | None = None) -> Report:
-        """What the session has done so far, drawn: text by ``print``, a page in a notebook.
-
-        With ``hosts``: loads and shares of the hosts, segment length, master, borders of the ring,
-        results and latency over time.  ``path``: also written there, as .txt, .html or .png.
-
-        >>> import windjoin as wj
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> with wj.join(a, b, on=a["k"] == b["k"]).open() as s:
-        ...     _ = s.push("a", {"t": [1], "k": [5]}), s.push("b", {"t": [2], "k": [5]})
-        ...     print(s.report())  # doctest: +ELLIPSIS
-        windjoin: a x b
-          rows: 2
-          results: 1
-          state: ... MB
-        """
-        history = getattr(self._live, "cluster", None)
-        samples = self._samples if history is None else list(history.history.samples)
-        drawn = report_of(cast(dict[str, Any], self.metrics), samples, self.query.names)
-        if path is not None:
-            drawn.save(os.fspath(path))
-        return drawn
-
-    @property
-    def metrics(self) -> SessionMetrics:
-        """Counters since the session was opened, in all and per stream.
-
-        >>> import windjoin as wj
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> with wj.join(a, b, on=a["k"] == b["k"]).open() as s:
-        ...     _ = s.push("a", {"t": [1, 2], "k": [7, 8]})
-        >>> s.metrics["rows_in"], s.metrics["streams"]["b"]["rows_in"]
-        (2, 0)
-        """
-        counts = self._metrics() if self._final is None else self._final
-        return cast(SessionMetrics, Counters(counts))
-
-    @overload
-    def explain(self, format: Literal["text"] = "text") -> Explanation: ...
-
-    @overload
-    def explain(self, format: Literal["json"]) -> dict[str, object]: ...
-
-    def explain(self, format: Literal["text", "json"] = "text") -> Explanation | dict[str, object]:
-        """The plan: for rows of every stream, the order in which they probe the other windows.
-
-        >>> import windjoin as wj
-        >>> a, b = (wj.stream(name, time="t", window=10) for name in ("a", "b"))
-        >>> q = wj.join(a, b, on=a["k"] == b["k"])
-        >>> session = q.open()
-        >>> _ = session.push("a", {"t": [1, 2], "k": [5, 6]})
-        >>> print(session.explain().splitlines()[0])
-        windowed join of 2 streams, closed='both'
-        """
-        data = as_data(self.query, None)
-        if self._live is not None:
-            live = self._live
-            data["orders"] = [
-                order_as_data(live.spec, order, one.measured()) for order, one in live.plans()
-            ]
-            data["kept_as"] = [names_of(live.structures(order)) for order, _ in live.plans()]
-            data["keys"] = keys_as_data(live.spec, live.close_spaces)
-            data["processor"] = isa()
-            data["time_unit"] = None if self._bound is None else self._bound.time_unit
-            data["cluster"] = live.report()
-            data["memory"] = None if self._memory is None else self._memory.explained()
-            data["order"] = data["orders"][0] if data["orders"] else None
-            data["replanned"] = live.replanned
-            if isinstance(live, LiveJoin) and self._bound is not None and self._parts is None:
-                data["measured"] = measured(live, self._bound, self.sequence, self._options.plan)
-        for number, stream in enumerate(data["streams"]):
-            idle = self._idle[number]
-            stream["idle"] = None if idle is None else str(idle)
-            stream["idle_now"] = self._is_idle(number)
-            if self._live is not None and self._bound is not None:
-                stream["as_they_lie"] = self._bound.as_they_lie(number)
-                stream["in_blocks"] = self._live.in_blocks(number)
-        if format not in ("text", "json"):
-            raise QueryError(f'format={format!r}: explain gives format="text" or format="json"')
-        return data if format == "json" else Explanation(as_text(data), data)
-
-    def __repr__(self) -> str:
-        counts = self.metrics
-        state = "open" if self._final is None else "ended"
-        return (
-            f"<Session of {', '.join(self.query.names)}: {state}, {counts['rows_in']:,} rows in,"
-            f" {counts['results']:,} results>"
-        )
-
-    def _repr_html_(self) -> str:
-        return query_html(self.query) + metrics_html(self.metrics)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
