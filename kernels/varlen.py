@@ -6,7 +6,6 @@ content.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +26,7 @@ from windjoin.kernels.spec import (
 from windjoin.pyx.base.column import Ring
 from windjoin.pyx.encoding.keys import KeySpace, encode_dense
 from windjoin.pyx.encoding.varlen import contents, set_varlen_rows, weighted_varlen_rows
+from windjoin.pyx.live.contents import Contents
 
 ABSENT = -1  # length of a row that joins without a value
 
@@ -55,16 +55,7 @@ class VarlenRings:
     def __init__(self, capacity: int) -> None:
         self.start = Ring(np.int64, capacity)
         self.length = Ring(np.int32, capacity)
-        self.held = 0  # bytes
-        self._pushes: deque[tuple[int, Any]] = deque()  # (row after its last, what has nbytes)
-
-    def put(self, row: int, varlen_rows: VarlenRows) -> None:
-        """Store rows from ``row`` on; the caller has made room in the rings."""
-        self.start.put(row, varlen_rows.start)
-        self.length.put(row, varlen_rows.length)
-        if len(varlen_rows.start):
-            self._pushes.append((row + len(varlen_rows.start), varlen_rows))
-            self.held += varlen_rows.nbytes
+        self.contents = Contents()
 
     def retain(self, rows: I64, first: int, capacity: int, weighted: bool, itemsize: int) -> None:
         """Keep some rows, which are now those from ``first`` on; their content is copied."""
@@ -77,23 +68,12 @@ class VarlenRings:
         for ring, values in ((self.start, start), (self.length, length)):
             ring.resize(capacity, 0, 0)
             ring.put(first, values)
-        self._pushes.clear()
-        self._pushes.append((first + len(rows), content))
-        self.held = content.nbytes
-
-    def hold(self, stop: int, content: NDArray[Any]) -> None:
-        """Keep the content of rows before ``stop`` that are in the rings already."""
-        self._pushes.append((stop, content))
-        self.held += content.nbytes
+        self.contents.clear()
+        self.contents.add(first + len(rows), content)
 
     def stored(self, rows: I64) -> VarlenRows:
         """Rows that are here, by number; their content stays where it is."""
         return VarlenRows(self.start.take(rows), self.length.take(rows), ())
-
-    def expire(self, head: int) -> None:
-        """Let go of pushes whose rows all lie before ``head``."""
-        while self._pushes and self._pushes[0][0] <= head:
-            self.held -= self._pushes.popleft()[1].nbytes
 
 
 def take_bytes(column: BytesColumn, rows: I64) -> BytesColumn:

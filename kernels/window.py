@@ -108,7 +108,7 @@ class Window(Side):
     @property
     def nbytes(self) -> int:
         """Bytes allocated for rows and indexes."""
-        rings = sum(ring.nbytes for ring in self._rings) + sum(wide.held for wide in self._varlen)
+        rings = sum(ring.nbytes for ring in self._rings) + sum(wide.contents.nbytes for wide in self._varlen)
         return rings + self.index_bytes
 
     @property

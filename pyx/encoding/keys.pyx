@@ -58,7 +58,7 @@ cdef class KeySpace:
 
     @property
     def forgets(self):
-        """Whether `forget` and `clear` can let keys go: of others more is kept than codes."""
+        """Whether it has `forget` and `clear`: a space that keeps bytes of its keys has not."""
         return True
 
     @property

@@ -2,7 +2,7 @@
 
 Who includes whom (right includes left)::
 
-    store <-- silence <-- store_step <-- ingest <-- session_base
+    contents <-- store <-- silence <-- store_step <-- ingest <-- session_base
     store_step <-- live_step <-- stream_joiner
     store_step <-- stream_storer
     encoding/keys, encoding/varlen, base/output <-- store_step

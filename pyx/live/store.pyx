@@ -5,6 +5,7 @@ cimport numpy as cnp
 
 import numpy as np
 
+from windjoin.pyx.live.contents cimport Contents
 from windjoin.pyx.base.index cimport Column, life_expires, subtract_saturated
 
 cdef extern from "times.h" nogil:
@@ -190,7 +191,8 @@ cdef class Taker:
 cdef class Store:
     """The compiled side of one live window: its rings, and what goes into its indexes.
 
-    wides: of every wide column, the space of its items (None: there are none) and its rings
+    wides: of every wide column, the space of its items (None: there are none), its rings, and
+    what they point at
     """
 
     def __init__(self, window, Counts counts not None, spaces):
@@ -202,7 +204,7 @@ cdef class Store:
         self.time, self.columns, self.codes, self.numbers = window.rings
         self.spaces = [spaces[space] for space in window.spec.spaces]
         self.varlen = [
-            (spaces.get(wide.space), rings)
+            (spaces.get(wide.space), rings.start, rings.length, rings.contents)
             for wide, rings in zip(window.spec.varlen, window.wide_rings, strict=True)
         ]
         self.n_columns, self.n_keys = len(self.columns), len(self.codes)
@@ -268,11 +270,11 @@ cdef class Store:
     cdef int write_varlen(self, int number, int64_t first, starts, lengths, content) except -1:
         """Store starts and lengths of rows from ``first`` on, and what they point at."""
         cdef int64_t n = cnp.PyArray_DIM(starts, 0)
-        rings = self.varlen[number][1]
-        (<Ring>rings.start).write(first, n, <const char *>cnp.PyArray_DATA(starts))
-        (<Ring>rings.length).write(first, n, <const char *>cnp.PyArray_DATA(lengths))
+        _, start, length, contents = <tuple>self.varlen[number]
+        (<Ring>start).write(first, n, <const char *>cnp.PyArray_DATA(starts))
+        (<Ring>length).write(first, n, <const char *>cnp.PyArray_DATA(lengths))
         if n:
-            rings.hold(first + n, content)
+            (<Contents>contents).add(first + n, content)
         return 0
 
     cpdef int64_t expire(self, int64_t horizon) except -1:
@@ -304,8 +306,8 @@ cdef class Store:
         gone = head - self.extent.head
         self.counts.expired += gone
         self.extent.head = head
-        for _, rings in self.varlen:
-            rings.expire(head)
+        for wide in self.varlen:
+            (<Contents>(<tuple>wide)[3]).expire(head)
         for taker in self.takers:
             life_expires(&taker.index.life, horizon)
             taker.index.expire(horizon)

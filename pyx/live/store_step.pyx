@@ -159,8 +159,10 @@ cdef class StoreStep:
     cdef list _store_varlen(self, int64_t first, list varlen):
         """Starts and lengths of the rows of every wide column."""
         cdef list stored = []
-        cdef int k = 0
-        for (space, _), (offsets, items) in zip(self.own.varlen, varlen, strict=True):
+        cdef int k
+        for k in range(len(varlen)):
+            space = (<tuple>self.own.varlen[k])[0]
+            offsets, items = <tuple>varlen[k]
             if offsets is None:
                 starts, lengths, content = vector_rows(items)
             elif space is None:
@@ -169,7 +171,6 @@ cdef class StoreStep:
                 starts, lengths, content = set_rows(space, offsets, items)
             self.own.write_varlen(k, first, starts, lengths, content)
             stored.append((starts, lengths))
-            k += 1
         return stored
 
     cdef object _pick(self, Arrived *all, pick, const uint8_t *usable, Arrived *rows):

@@ -32,18 +32,6 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(linked), f"{page.name} links to {target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-def test_prose_wraps(page: Path) -> None:
-    """Tables, code and what cannot be broken may be wider."""
-    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    wide = [
-        line for line in prose.splitlines()
-        if len(line) > 100 and not line.startswith("|")
-        and len(re.sub(r"!?\[.*?\]\(.*?\)|`.*?`", "x", line).split()) > 1
-    ]  # fmt: skip
-    assert not wide, f"{page.name}: wrap at 100 columns: {wide[0]!r}"
-
-
 def test_the_glossary_is_short() -> None:
     text = (ROOT / "docs/architecture.md").read_text()
     words = re.findall(r"^\| (.+?) \|", text.partition("## Words")[2].partition("\n## ")[0], re.M)
@@ -115,14 +103,8 @@ def test_there_are_few_words_to_learn_and_each_is_used() -> None:
     assert unused == []
 
 
-# pages whose prose is not wrapped yet; no other is let in
-WIDE = {"CHANGELOG.md", "architecture.md", "cli.md", "errors.md", "index.md", "spark_streaming.md"}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_prose_wraps_at_100_columns(page: Path) -> None:
-    if page.name in WIDE:
-        return
     prose = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     whole = re.compile(r"\|.*|!\[.*|`[^`]*`\.?")  # tables, pictures, code that is not broken
     lines = [line for line in prose.splitlines() if not whole.fullmatch(line)]
