@@ -38,8 +38,9 @@ from windjoin.streams import Stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from windjoin.aiterate import AsyncIteration
     from windjoin.binding import BoundQuery
-    from windjoin.iterate import AsyncIteration, Iteration
+    from windjoin.iterate import Iteration
     from windjoin.kernels.spec import I64
     from windjoin.late import OnLate
     from windjoin.memory import Adaptation, Memory, OnFull
@@ -439,7 +440,8 @@ class Query:
         >>> asyncio.run(results())
         [1]
         """
-        from windjoin.iterate import AsyncIteration, check_batch_rows, check_sources
+        from windjoin.aiterate import AsyncIteration
+        from windjoin.iterate import check_batch_rows, check_sources
 
         check_sources(self.names, sources, "__aiter__")
         check_batch_rows(batch_rows)

@@ -108,8 +108,9 @@ class Window(Side):
     @property
     def nbytes(self) -> int:
         """Bytes allocated for rows and indexes."""
-        rings = sum(ring.nbytes for ring in self._rings) + sum(wide.contents.nbytes for wide in self._varlen)
-        return rings + self.index_bytes
+        rings = sum(ring.nbytes for ring in self._rings)
+        contents = sum(wide.contents.nbytes for wide in self._varlen)
+        return rings + contents + self.index_bytes
 
     @property
     def index_bytes(self) -> int:
