@@ -26,7 +26,8 @@ from windjoin.function_nodes import udf
 from windjoin.memory import Memory
 from windjoin.methods import coalesce, greatest, least
 from windjoin.planner import Plan, plan
-from windjoin.query import Query, join
+from windjoin.query import Query
+from windjoin.query_making import join
 from windjoin.row_windows import RowWindow, rows
 from windjoin.shedding import Shedding
 from windjoin.similarity import (

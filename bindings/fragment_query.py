@@ -13,8 +13,9 @@ from windjoin.durations import Duration
 from windjoin.expressions import Alias, Column, Comparison, Constant, Expression
 from windjoin.kinds import UNIT_STEPS
 from windjoin.methods import greatest
-from windjoin.query import Query, join
+from windjoin.query import Query
 from windjoin.query_checks import output_name
+from windjoin.query_making import join
 from windjoin.row_windows import RowWindow
 from windjoin.streams import Stream, stream
 

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.random import Generator
 from windjoin.function_nodes import udf
-from windjoin.query import Query, join
+from windjoin.query import Query
+from windjoin.query_making import join
 from windjoin.similarity import overlap
 from windjoin.streams import Stream, stream
 

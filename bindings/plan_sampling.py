@@ -18,7 +18,8 @@ from windjoin.errors import FunctionError
 from windjoin.expressions import Expression
 from windjoin.kernels.spec import I64, Predicate, Rows
 from windjoin.kernels.statistics import Statistics
-from windjoin.query import Query, join
+from windjoin.query import Query
+from windjoin.query_making import join
 
 if TYPE_CHECKING:
     from windjoin.streams import Stream

@@ -16,7 +16,8 @@ from windjoin.kernels.batch import statistics_of
 from windjoin.kernels.spec import Rows
 from windjoin.kernels.statistics import Statistics
 from windjoin.plan_work import widths_of
-from windjoin.query import Query, join
+from windjoin.query import Query
+from windjoin.query_making import join
 from windjoin.similarity import l2, mean_abs_diff, overlap
 from windjoin.streams import Stream, stream
 

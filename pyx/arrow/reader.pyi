@@ -5,8 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
-Bools = NDArray[np.bool_]
-Column = tuple[int, str, int, np.dtype[Any]]  # number, form, size, dtype
+_Bools = NDArray[np.bool_]
+_Column = tuple[int, str, int, np.dtype[Any]]  # number, form, size, dtype
 
 @disjoint_base
 class Reading: ...
@@ -15,13 +15,13 @@ class Reading: ...
 class Reader:
     def __new__(
         cls,
-        columns: Sequence[Column | None],
+        columns: Sequence[_Column | None],
         n_varlen: int,
-        tests: Sequence[tuple[Column, str, float]] | None,
+        tests: Sequence[tuple[_Column, str, float]] | None,
         owned: int,
         evaluate: Callable[
-            [Bools | None, Any, int, list[int]],
-            tuple[Bools | None, Bools | None, Bools | None, list[Any]],
+            [_Bools | None, Any, int, list[int]],
+            tuple[_Bools | None, _Bools | None, _Bools | None, list[Any]],
         ]
         | None,
         names: Sequence[str],
@@ -30,4 +30,4 @@ class Reader:
     # columns, wide columns; rows without a time, usable ones, present ones
     def read(
         self, rows: Any, first_row: int, named: bool = False, lies: bool = True
-    ) -> tuple[list[Any], list[Any], Bools | None, Bools | None, Bools | None]: ...
+    ) -> tuple[list[Any], list[Any], _Bools | None, _Bools | None, _Bools | None]: ...

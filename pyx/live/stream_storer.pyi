@@ -3,9 +3,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 from windjoin.pyx.live.silence import Silence
 from windjoin.pyx.live.store_step import StoreStep
 
+@disjoint_base
 class StreamStorer(StoreStep):
     def __init__(
         self,
