@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import statistics
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from benchmarks.spark_stream.epochs import Files, bytes_of, folder, session
 SLOTS, BY = 4, 4
 FIRST, LAST, EPOCHS = 8, 22, 30  # from which epoch up to which a slot is slow, and all
 WITHIN = 5  # epochs in which shares have to follow
-PACE = 10  # times as long all slots take, asleep: they are machines of their own, on few processors
-ROWS, KEYS = 6_000, 64
+PACE = 30  # times as long all slots take, asleep: they are machines of their own, on few processors
+ROWS, KEYS = 4_000, 64
 SECOND = 1_000_000
 SCHEMA = "t timestamp, k long, x double"
 
@@ -76,9 +75,10 @@ def slowed(strategy: str) -> list[Line]:
     """
     found: dict[str, list[float]] = {}
     for name, slow, adaptive in (("even", 1, False), ("fixed", BY, False), ("adaptive", BY, True)):
-        os.environ[VARIABLE] = f"all {PACE} 0 {EPOCHS}; 0 {slow} {FIRST} {LAST}"
+        told = f"all {PACE} 0 {EPOCHS}; 0 {slow} {FIRST} {LAST}"
         spark = session(f"local[{SLOTS}]", **{
-            "spark.python.daemon.module": "windjoin.spark.slow_worker"})  # fmt: skip
+            "spark.python.daemon.module": "windjoin.spark.slow_worker",
+            f"spark.executorEnv.{VARIABLE}": told})  # fmt: skip
         with folder() as place:
             files(place / "in", EPOCHS, ROWS)
             segment = {} if strategy == "groups" else {"segment": "50ms"}

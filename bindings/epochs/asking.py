@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from windjoin.arrow.routes import Copies
@@ -15,7 +16,7 @@ from windjoin.kernels.spec import I64, Bools
 MOST_KINDS = 1 << 20  # that are told apart without sorting
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """Which rows of a stream a slot joins with partial results: for each of these one slot does.
 
@@ -36,12 +37,33 @@ class Reading:
 
     def own(self, units: I64) -> Bools:
         """Whether this slot does, for any that ask."""
-        owned: Bools = np.logical_or.reduce(self.each(units), axis=0)
-        return owned
+        if self._known is None:
+            owned: Bools = np.logical_or.reduce(self._each(units), axis=0)
+            return owned
+        first, _, own = self._known
+        return own[self.routes.known(self.stream, units) - first]
 
     def each(self, units: I64) -> Bools:
         """Whether this slot does, for each way."""
+        if self._known is None:
+            return self._each(units)
+        first, each, _ = self._known
+        return each[:, self.routes.known(self.stream, units) - first]
+
+    def _each(self, units: I64) -> Bools:
         return np.stack([self.of(units, readers) == self.slot for readers in self.asked])
+
+    @cached_property
+    def _known(self) -> tuple[int, Bools, Bools] | None:
+        """The first unit that a router knows, and of all that it does `each` and `own`.
+
+        It is asked for every file of the window, and there may be a way for each segment.
+        """
+        if self.routes.placed is None:
+            return None
+        written = self.routes.placed.written[self.stream]
+        each = self._each(np.arange(written.first, written.stop))
+        return written.first, each, np.logical_or.reduce(each, axis=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from windjoin.kernels.spec import I64
 NOBODY = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UnitSlots:
     """A slot for each of some neighbouring units; `NOBODY`: not said.
 
@@ -36,12 +36,16 @@ class UnitSlots:
         """One more than the last unit."""
         return self.first + len(self.slots)
 
+    @cached_property
+    def _table(self) -> I32:
+        return np.array(self.slots, np.int32)
+
     def over(self, units: I64, otherwise: I32) -> I32:
         """The slots of units; those given where none is said."""
         inside = (units >= self.first) & (units < self.stop)
         if not inside.any():
             return otherwise
-        found = np.array(self.slots, np.int32)[np.where(inside, units - self.first, 0)]
+        found = self._table[np.where(inside, units - self.first, 0)]
         return np.where(inside & (found != NOBODY), found, otherwise)
 
     def known(self, units: I64) -> I64:

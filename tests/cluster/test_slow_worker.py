@@ -22,9 +22,13 @@ def paces(batches: Iterable[Any]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"said": [name]})
 
 
-def test_workers_of_the_daemon_are_slow(monkeypatch: Any) -> None:
-    monkeypatch.setenv("WINDJOIN_SLOW", "1 4 2 3")
-    conf = {"spark.python.daemon.module": "windjoin.spark.slow_worker"}
-    with session("local[1]", **conf) as spark:
-        said = [row.said for row in spark.range(1).mapInArrow(paces, "said string").collect()]
-    assert said == ["SlowWork (Slowed(slot=1, by=4.0, first=2, last=3),)"]
+def test_workers_of_the_daemon_are_slow() -> None:
+    """In each session as it is told: the process of the JVM, and what it knows, stays the same."""
+    for by in (4, 7):
+        conf = {
+            "spark.python.daemon.module": "windjoin.spark.slow_worker",
+            "spark.executorEnv.WINDJOIN_SLOW": f"1 {by} 2 3",
+        }
+        with session("local[1]", **conf) as spark:
+            said = [row.said for row in spark.range(1).mapInArrow(paces, "said string").collect()]
+        assert said == [f"SlowWork (Slowed(slot=1, by={by}.0, first=2, last=3),)"]

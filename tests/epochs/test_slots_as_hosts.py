@@ -167,9 +167,13 @@ def driven(
         loads = loads_of(made.job.log, manifests[-1])
         taken.append(sum(load["taken"] for load in loads))
         for load in loads if told else ():
-            path = Path(made.job.log.path(manifests[-1].folder, f"{load['slot']}-0.load"))
-            own = json.loads(path.read_text())
-            path.write_text(json.dumps(own | told(manifests[-1], load["slot"])))
+            for stage in range(manifests[-1].stages):
+                name = f"{load['slot']}-{stage}.load"
+                path = Path(made.job.log.path(manifests[-1].folder, name))
+                said = dict.fromkeys(("cpu", "joining", "seconds"), 0.0)
+                if not stage:  # and nothing in the others, as this machine may be busy
+                    said |= told(manifests[-1], load["slot"])
+                path.write_text(json.dumps(json.loads(path.read_text()) | said))
     expected = made.query.run({name: pa.concat_tables(tables) for name, tables in every.items()})
     both = [pa.Table.from_batches(found), expected]
     first, second = (sorted(zip(*table.to_pydict().values(), strict=True)) for table in both)
