@@ -24,9 +24,11 @@ from windjoin.state.residence import groups_of_hashes
 
 PUSH, GROUPS = 512, 300
 NEVER = 2**40
-ALWAYS = 0
-RULES = [(useless, 1024) for useless in (ALWAYS, 0.25, 1, 8, 64, NEVER)]
-RULES += [(1, evidence) for evidence in (64, 16_384)]
+# rows for each result from which all leave; and from which they do if no groups are better; the
+# least rows: first what is in use
+RULES = [(64, 1, 1024), (64, 0.25, 1024), (64, 8, 1024)]
+RULES += [(useless, useless, 1024) for useless in (0, 1, 8, 64, NEVER)]
+RULES += [(64, 1, 64), (64, 1, 16_384)]
 EACH = (0.0, 0.016, 0.12, 1.0, 4.0)  # results a row with an eighth of the rows
 NEAR = 200  # rows
 KINDS = ("spread", "near", "bursts", "skewed")
@@ -77,7 +79,7 @@ def pushed(session: Any, tables: dict[str, pa.Table]) -> tuple[int, float]:
     return found, time.process_time() - began
 
 
-def measured(kind: str, each: float, rows: int, turns: int) -> list[dict[str, Any]]:
+def measured(kind: str, each: float, rows: int, turns: int, rules: int) -> list[dict[str, Any]]:
     a, b = (wj.stream(name, time="t", window=10 * rows) for name in "ab")
     query = wj.join(a, b, on=a["k"] == b["k"])
     tables = tables_of(kind, each, rows)
@@ -88,12 +90,12 @@ def measured(kind: str, each: float, rows: int, turns: int) -> list[dict[str, An
     limit = session.state_bytes // 8
     session.abandon()
     whole = min(pushed(query.open(known), tables) for _ in range(turns + 1))
-    kept = keeper.USELESS, keeper.EVIDENCE
-    lines: dict[tuple[int, int], dict[str, Any]] = {}
+    kept = keeper.USELESS, keeper.SPARSE, keeper.EVIDENCE
+    lines: dict[tuple[float, ...], dict[str, Any]] = {}
     try:
         for _ in range(turns):
-            for rule in RULES:
-                keeper.USELESS, keeper.EVIDENCE = rule
+            for rule in RULES[:rules]:
+                keeper.USELESS, keeper.SPARSE, keeper.EVIDENCE = rule
                 session = query.open(known, memory=limit)
                 found, seconds = pushed(session, tables)
                 assert found == whole[0]
@@ -102,15 +104,15 @@ def measured(kind: str, each: float, rows: int, turns: int) -> list[dict[str, An
                 line["seconds"] = min(line["seconds"], seconds)
                 line |= {"late": done["results_cleaned_up"], "spills": done["spills"]}
     finally:
-        keeper.USELESS, keeper.EVIDENCE = kept
+        keeper.USELESS, keeper.SPARSE, keeper.EVIDENCE = kept
     return [
         {
-            "kind": kind, "results a row": round(found / rows / 2, 4), "useless": useless,
-            "evidence": evidence, "spills": line["spills"],
+            "kind": kind, "results a row": round(found / rows / 2, 4),
+            "useless": useless, "sparse": sparse, "evidence": evidence, "spills": line["spills"],
             "throughput": round(whole[1] / line["seconds"], 3),
             "late": round(line["late"] / max(found, 1), 3),
         }
-        for (useless, evidence), line in lines.items()
+        for (useless, sparse, evidence), line in lines.items()
     ]  # fmt: skip
 
 
@@ -118,12 +120,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000, help="of each stream")
     parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--rules", type=int, default=len(RULES), help="the first of them")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     lines = []
     for kind in KINDS:
         for each in EACH if kind == "spread" else EACH[1:]:
-            some = measured(kind, each, given.rows, given.turns)
+            some = measured(kind, each, given.rows, given.turns, given.rules)
             lines += some
             told = [f"{line['throughput']:.2f} ({line['late']:.0%})" for line in some]
             print(f"{kind:8} {some[0]['results a row']:8}", *(f"{one:>13}" for one in told))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,8 @@ from windjoin.kernels.spec import I64
 
 NOTED = 256  # rows of a push that are noted, about
 MOST_NOTED = 1 << 17
+MORE = 0.1  # of the results than half of them, at least, of the better half of the groups
+CHANCE = 1.5  # times the root of how many there are, else it is chance: thrice what is usual
 Alive = Sequence[tuple[I64, I64]]  # by stream, numbers and times of rows
 
 
@@ -40,6 +42,19 @@ class Counted:
         each = self._results / max(len(rows), 1)
         self._noted, self._rows, self._results = [], 0, 0
         return rows[rows >= head], each
+
+    def concentrated(self, groups_of: Callable[[I64], I64], head: int) -> bool:
+        """Whether half of the groups have most of what was noted since the last time.
+
+        Results of every other row tell which half, those of the rest how many it has: of so few
+        that it is chance who has any, half.
+        """
+        rows = np.concatenate([np.empty(0, np.int64), *self._noted])
+        rows = rows[rows >= head]
+        groups, count = groups_of(rows), len(self.results)
+        told, rest = (np.bincount(groups[rows % 2 == k], minlength=count) for k in (0, 1))
+        best, of = np.argsort(-told, kind="stable")[: count // 2], int(rest.sum())
+        return bool(rest[best].sum() > of / 2 + max(MORE * of, CHANCE * of**0.5))
 
     def add(self, groups: I64, each: float) -> None:
         """Results of some groups, each standing for so many."""

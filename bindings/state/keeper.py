@@ -35,8 +35,9 @@ MOST_UNSEEN = 8  # times as many as CHECK_EVERY, as rows that come may be wider 
 FEWER = 0.75  # of the rows there were, so that it pays to give room back
 RAISED = 1.1  # times the rows that fit, as more may if less is held than the limit
 PATIENCE = 8  # spills until that is tried again after it was too much
-USELESS = 64  # rows in memory, or more, for each result since rows left: none of them need stay,
-EVIDENCE = 1024  # where there are so many
+USELESS = 64  # rows since others left, or more, for each result: none in memory need stay,
+SPARSE = 1  # nor where so many came, unless some groups have most of the results,
+EVIDENCE = 1024  # if as many came
 COLD_SHARE = 64  # of the limit: less payload in memory is not worth a file
 READ_SHARE = 16  # of the limit: what is mapped of files may take so much
 
@@ -324,9 +325,15 @@ class Keeper:
         return True
 
     def _useless(self) -> bool:
-        """Whether rows of groups have had next to no results since the last time."""
-        found, rows = self._live.results - self._results_then, self.residence.rows
-        return self.residence.key is not None and rows >= max(EVIDENCE, USELESS * found)
+        """Whether rows of groups that came since the last time had next to no results, or few and
+        no groups more than others.
+        """
+        found, came = self._live.results - self._results_then, self.residence.came
+        if self.residence.key is None or came < max(EVIDENCE, SPARSE * found):
+            return False
+        return came >= USELESS * found or not self.counted.concentrated(
+            lambda noted: self.residence.groups_of(0, noted), self.head(0)
+        )
 
     def _shed(self) -> bool:
         """Drop the oldest rows; whether there were any."""

@@ -125,6 +125,11 @@ class Residence:
         held = sum(map(len, self._live.windows))
         return min(held, self._kept[0] + self._come() - self._kept[1])
 
+    @property
+    def came(self) -> int:
+        """Rows that came since others left."""
+        return self._come() - self._kept[1]
+
     def _come(self) -> int:
         return sum(window.tail for window in self._live.windows)
 

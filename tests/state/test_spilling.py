@@ -471,11 +471,15 @@ def tiny_disk(folder: Path) -> bool:
         return False
 
 
-def test_a_full_disk_is_told_of_and_the_session_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_full_disk_is_told_of_and_the_session_goes_on(tmp_path: Path, wide: bool) -> None:
     disk, query = tmp_path / "disk", equality()
     if not tiny_disk(disk):
         pytest.skip("mounting a small file system needs more rights than this user has")
     tables = {n: rows(6000, seed, keys=3000) for seed, n in enumerate("ab")}
+    values = [bytes([i % 251]) * 600 for i in range(6000)]
+    if wide:  # is written as it comes
+        tables = {n: t.append_column("p", [values]) for n, t in tables.items()}
     session = query.open({n: t.schema for n, t in tables.items()}, memory=1, spill=disk)
     try:
         found: Results = Counter()

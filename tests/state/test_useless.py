@@ -15,6 +15,7 @@ import windjoin as wj
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from windjoin.pyx.encoding.keys import KeySpace
+from windjoin.state.choosing import Counted
 
 from tests.effort import examples
 from tests.oracle import Results
@@ -133,6 +134,52 @@ def test_owed_results_do_not_wait_when_time_jumps(tmp_path: Path, size: int, adv
             found += session.push(name, late.set_column(1, "k", [keys])).num_rows
     assert found == expected
     assert session.metrics["memory"]["rows_on_disk"] == 0
+    session.abandon()
+
+
+@pytest.mark.parametrize(
+    ("groups", "results", "concentrated"),
+    [
+        (range(300), 4000, False),  # as many anywhere
+        (range(300), 20, False),  # so few that most groups have none
+        (range(20), 4000, True),
+        (range(20), 60, True),
+        (range(120), 4000, True),
+        (range(1), 0, False),
+    ],
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_whether_few_groups_have_most_results(
+    groups: range, results: int, concentrated: bool, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    of_rows = random.choice(groups, 10_000)  # that have any
+    counted = Counted(300)
+    rows = np.sort(random.integers(0, 10_000, results))
+    for part in np.array_split(rows, 7):
+        counted.note(part)
+    assert counted.concentrated(lambda some: of_rows[some], 0) is concentrated
+    assert not counted.concentrated(lambda some: of_rows[some], 10_000)  # all have gone
+    assert sum(map(len, counted.taken(0)[:1])) > 0 or not results  # asking forgets nothing
+
+
+@pytest.mark.parametrize("hot", [False, True])
+def test_all_rows_leave_unless_some_groups_have_the_results(tmp_path: Path, hot: bool) -> None:
+    """Rows have less than one result each."""
+    a, b = (wj.stream(name, time="t", window=10 * ROWS) for name in "ab")
+    query, random = wj.join(a, b, on=a["k"] == b["k"]), np.random.default_rng(1)
+    session = query.open(memory=2_000_000, spill=tmp_path)
+    left = 0
+    for start in range(0, 10 * ROWS, 200):
+        for name in "ab":
+            keys = random.integers(0, 10_000, 200)
+            if hot:
+                some = random.random(200) < 0.1
+                keys = np.where(some, keys % 40, 10**9 + start * 10 + np.arange(200))
+            session.push(name, pa.table({"t": np.full(200, start), "k": keys}))
+        left += session.metrics["streams"]["a"]["state_rows"] <= 200
+    assert session.metrics["memory"]["spills"] > 3
+    assert (left <= 2) if hot else (left >= 3), left
     session.abandon()
 
 
