@@ -210,10 +210,10 @@ static inline int payload_bring(Payload *all, int64_t row) {
     return *page != NULL;
 }
 
-/* Its rows could not be copied. */
+/* There was no page for it, or no memory for its rows. */
 static inline void payload_unbring(Payload *all, int64_t row) {
     Page **page = &all->page[(row >> all->shift) & all->mask];
-    page_leave(all, *page);
+    if (*page) page_leave(all, *page);
     *page = NULL;
 }
 #endif

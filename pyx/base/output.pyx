@@ -238,7 +238,7 @@ cdef class Output:
             self.column[k], self.room = other, min(self.room, room - SLACK)
         else:
             owner.array, owner.room = other, room
-            memcpy(other, self.column[k], self.used * sizeof(int64_t))
+            copy_bytes(other, self.column[k], self.used * sizeof(int64_t))
         return _array_of(owner, self.used, owner.array)
 
     cdef int64_t held(self) noexcept:
@@ -281,7 +281,7 @@ cdef class Output:
         cdef int k
         self.reserve(n)
         for k in range(self.n_columns):
-            memcpy(
+            copy_bytes(
                 self.column[k] + self.used, cnp.PyArray_DATA(columns[k]), n * sizeof(int64_t)
             )
         self.used += n

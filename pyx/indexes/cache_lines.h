@@ -156,7 +156,7 @@ static inline void cache_line_insert(CacheLines *all, int64_t code, int64_t time
  * are not asked for: that was slower. */
 ALWAYS_INLINE void cache_lines_fetch(const CacheLines *all, int64_t n, const int32_t *code) {
     for (int64_t i = 0; i < n; i++) {
-        if (code[i] >= all->n_lines) continue;
+        if ((uint64_t)(int64_t)code[i] >= (uint64_t)all->n_lines) continue; /* -1: none */
         FETCH_TO_WRITE(all->lines, code[i]);
         if (all->value) FETCH_TO_WRITE(all->value, code[i]);
     }
@@ -170,7 +170,8 @@ ALWAYS_INLINE void cache_lines_fetch_ahead(const CacheLines *all, const Probe *p
     int64_t stop = i + 2 * CACHE_LINES_AHEAD;
     if (stop > probe->n) stop = probe->n;
     for (int64_t k = i ? i + CACHE_LINES_AHEAD : 0; k < stop; k++)
-        if (probe->code[k] < all->n_lines) __builtin_prefetch(all->lines + probe->code[k]);
+        if ((uint64_t)(int64_t)probe->code[k] < (uint64_t)all->n_lines)
+            __builtin_prefetch(all->lines + probe->code[k]);
 }
 
 /* Of rows to be put: the greatest code, least and greatest time, and the greatest row number so
