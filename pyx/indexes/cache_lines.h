@@ -242,7 +242,7 @@ static inline unsigned cache_lines_exactly(const CacheLines *all, int64_t code, 
             int64_t lo = probe->lo[i], hi = probe->hi[i];                                          \
             int32_t first = cache_lines_least(all, lo), last = cache_lines_most(all, hi);          \
             if (line->time[0] >= first && all->more[code]) {                                       \
-                PostingList *list = all->older->lists + all->more[code] - 1;                       \
+                PostingList *list = all->older->postings + all->more[code] - 1;                    \
                 const int64_t *time = all->older->time + list->offset;                             \
                 const int64_t *row = all->older->row + list->offset;                               \
                 int64_t at = resume ? resume - 1 : postings_begin(list, time, lo);                 \

@@ -7,7 +7,7 @@
  *
  * The layout is that of a sparse matrix by rows (CSR).  Rows 0 to 5 with codes 1 0 1 2 1 0:
  *
- *   lists[].begin   | 0 | 2 | 5 | 6 |      of codes 0, 1, 2, and one behind the last
+ *   postings[].begin | 0 | 2 | 5 | 6 |      of codes 0, 1, 2, and one behind the last
  *                     |   |_______|_______
  *                     v           v       v
  *   row             | 1   5 | 0   2   4 | 3 |
@@ -31,8 +31,8 @@ typedef struct {
 } CsrList;
 
 typedef struct {
-    CsrList *lists; /* and one behind the last */
-    int64_t n_lists;
+    CsrList *postings; /* and one behind the last */
+    int64_t n_postings;
     int32_t *row;        /* relative to first; CSR_SLACK elements behind the last */
     const int64_t *time; /* of all rows, in order */
     int64_t n;
@@ -185,8 +185,8 @@ static inline RowBounds csr_locate(void *state, int64_t m, TimeBounds bounds) {
 /* Let the list of one of the n probes to come be fetched, and the rows of an earlier one, whose
  * list has come by now; fetching what code -1 would have does no harm. */
 ALWAYS_INLINE void csr_fetch(const Csr *all, const int32_t *code, int64_t n) {
-    if (2 * CSR_AHEAD < n) FETCH_TO_WRITE(all->lists, code[2 * CSR_AHEAD]);
-    if (CSR_AHEAD < n && code[CSR_AHEAD] >= 0) FETCH(all->row, all->lists[code[CSR_AHEAD]].hint);
+    if (2 * CSR_AHEAD < n) FETCH_TO_WRITE(all->postings, code[2 * CSR_AHEAD]);
+    if (CSR_AHEAD < n && code[CSR_AHEAD] >= 0) FETCH(all->row, all->postings[code[CSR_AHEAD]].hint);
 }
 
 /* WINDOW looks at WIDTH rows from `at` on: how many lie before lo, and how many before hi.
@@ -198,8 +198,8 @@ ALWAYS_INLINE void csr_fetch(const Csr *all, const int32_t *code, int64_t n) {
         for (; i < probe->n; i++) {                                                                \
             int32_t code = probe->code[i];                                                         \
             csr_fetch(all, probe->code + i, probe->n - i);                                         \
-            if (code < 0 || code >= all->n_lists) continue;                                        \
-            CsrList *list = all->lists + code;                                                     \
+            if (code < 0 || code >= all->n_postings) continue;                                     \
+            CsrList *list = all->postings + code;                                                  \
             int32_t lo = (int32_t)probe->lo[i], hi = (int32_t)probe->hi[i];                        \
             int64_t at = list->hint, end = list[1].begin;                                          \
             int found = resume != 0;                                                               \
@@ -305,14 +305,14 @@ TARGET_AVX512 static int csr_probe_avx512(const Csr *all, const Probe *probe, Cu
     int64_t n = out->n, i = cursor->probe, m = probe->n, capacity = out->capacity;
     const int32_t *row = all->row, *code = probe->code;
     const int64_t *lo = probe->lo, *hi = probe->hi, *prober = probe->bound;
-    CsrList *lists = all->lists;
+    CsrList *postings = all->postings;
     int64_t *out_row = out->row, *bound = out->bound;
     __m512i first = _mm512_set1_epi64(all->first);
     if (!bound || cursor->position) return csr_probe_any_avx512(all, probe, cursor, out);
     for (; i < m && n < capacity; i++) {
         csr_fetch(all, code + i, m - i);
         if (code[i] < 0) continue;
-        CsrList *list = lists + code[i];
+        CsrList *list = postings + code[i];
         int32_t at = list->hint, rest = list[1].begin - at;
         __m512i v = _mm512_loadu_si512(row + at);
         __mmask16 in = (__mmask16)_bzhi_u32(0xffff, rest < 16 ? rest : 16);
@@ -347,7 +347,8 @@ TARGET_AVX512 static int csr_probe_avx512(const Csr *all, const Probe *probe, Cu
 static inline void csr_follow(Csr *all, const Probe *probe) {
     if (!probe->n) return;
     if (probe->lo[0] < all->reached)
-        for (int64_t c = 0; c < all->n_lists; c++) all->lists[c].hint = all->lists[c].begin;
+        for (int64_t c = 0; c < all->n_postings; c++)
+            all->postings[c].hint = all->postings[c].begin;
     all->reached = probe->lo[probe->n - 1];
 }
 
@@ -375,8 +376,8 @@ static inline int csr_serve(void *state, const Probe *probe, Cursor *cursor, Pai
         for (int64_t i = 0; i < probe->n; i++) {                                                   \
             int32_t code = probe->code[i];                                                         \
             csr_fetch(all, probe->code + i, probe->n - i);                                         \
-            if (code < 0 || code >= all->n_lists) continue;                                        \
-            CsrList *list = all->lists + code;                                                     \
+            if (code < 0 || code >= all->n_postings) continue;                                     \
+            CsrList *list = all->postings + code;                                                  \
             int32_t lo = (int32_t)probe->lo[i], hi = (int32_t)probe->hi[i];                        \
             int64_t at = list->hint, end = list[1].begin;                                          \
             int before, within, any;                                                               \
@@ -409,18 +410,18 @@ static inline int64_t csr_exists(void *state, const Probe *probe, uint8_t *marks
 static inline void csr_load(Csr *all, const int32_t *code) {
     int32_t offset = 0;
     int64_t n = all->n;
-    memset(all->lists, 0, (size_t)(all->n_lists + 1) * sizeof(CsrList));
+    memset(all->postings, 0, (size_t)(all->n_postings + 1) * sizeof(CsrList));
     for (int64_t i = 0; i < n; i++)
-        if (code[i] >= 0) all->lists[code[i]].hint++;
-    for (int64_t c = 0; c <= all->n_lists; c++) {
-        CsrList *list = all->lists + c;
+        if (code[i] >= 0) all->postings[code[i]].hint++;
+    for (int64_t c = 0; c <= all->n_postings; c++) {
+        CsrList *list = all->postings + c;
         list->begin = offset;
         list->hint = offset += list->hint;
     }
     for (int64_t i = n - 1; i >= 0; i--) {
         if (i >= CSR_AHEAD && code[i - CSR_AHEAD] >= 0)
-            FETCH_TO_WRITE(all->row, all->lists[code[i - CSR_AHEAD]].hint - 1);
-        if (code[i] >= 0) all->row[--all->lists[code[i]].hint] = (int32_t)i;
+            FETCH_TO_WRITE(all->row, all->postings[code[i - CSR_AHEAD]].hint - 1);
+        if (code[i] >= 0) all->row[--all->postings[code[i]].hint] = (int32_t)i;
     }
     memset(all->row + offset, 0, CSR_SLACK * sizeof(int32_t));
 }

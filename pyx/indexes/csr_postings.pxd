@@ -6,8 +6,8 @@ cdef extern from "csr_postings.h" nogil:
     ctypedef struct CsrList:
         pass
     ctypedef struct Csr:
-        CsrList *lists
-        int64_t n_lists
+        CsrList *postings
+        int64_t n_postings
         int32_t *row
         const int64_t *time
         int64_t n
@@ -17,6 +17,6 @@ cdef extern from "csr_postings.h" nogil:
 
 
 cdef int csr_allocate(
-    Csr *csr, const int64_t *time, int64_t n, int64_t n_lists, int64_t first
+    Csr *csr, const int64_t *time, int64_t n, int64_t n_postings, int64_t first
 ) except -1
 cdef void csr_free(Csr *csr) noexcept

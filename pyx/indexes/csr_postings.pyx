@@ -17,20 +17,20 @@ cdef extern from "csr_postings.h" nogil:
 
 
 cdef int csr_allocate(
-    Csr *csr, const int64_t *time, int64_t n, int64_t n_lists, int64_t first
+    Csr *csr, const int64_t *time, int64_t n, int64_t n_postings, int64_t first
 ) except -1:
     """Room for the lists of n rows."""
     csr.n = n
     csr.first = first
-    csr.n_lists = n_lists
+    csr.n_postings = n_postings
     csr.time = time
-    csr.lists = <CsrList *>take_array(n_lists + 1, &csr.list_room)
+    csr.postings = <CsrList *>take_array(n_postings + 1, &csr.list_room)
     csr.row = <int32_t *>take_array((n + CSR_SLACK + 1) // 2, &csr.row_room)
     return 0
 
 
 cdef void csr_free(Csr *csr) noexcept:
-    give_array(<int64_t *>csr.lists, csr.list_room)
+    give_array(<int64_t *>csr.postings, csr.list_room)
     give_array(<int64_t *>csr.row, csr.row_room)
 
 
@@ -64,4 +64,4 @@ cdef class CsrPostings(Index):
 
     @property
     def nbytes(self):
-        return 8 * (self.all.n_lists + 1) + 4 * (self.all.n + CSR_SLACK)
+        return 8 * (self.all.n_postings + 1) + 4 * (self.all.n + CSR_SLACK)

@@ -36,7 +36,7 @@ typedef struct {
 /* The list of a cell, if rows in it may be late enough. */
 static inline PostingList *live_grid_list(const CacheLines *rows, int32_t code, int32_t first) {
     if (!rows->more[code] || rows->lines[code].time[0] < first) return NULL;
-    return rows->older->lists + rows->more[code] - 1;
+    return rows->older->postings + rows->more[code] - 1;
 }
 
 /* Open up to LIVE_GRID_BLOCK probes from `at` on, and ask for what they will look at. */
@@ -47,7 +47,7 @@ static inline int64_t live_grid_open(LiveGrid *all, const Probe *probe, int64_t 
     const int32_t *near = *all->grid.near;
     uint64_t start = *all->grid.start, span = *all->grid.span, lines = (uint64_t)rows->n_lines;
     int many_lists =
-        older->n_lists > rows->n_lines / 8; /* few are not worth a look at every cell */
+        older->n_postings > rows->n_lines / 8; /* few are not worth a look at every cell */
     int64_t many = probe->n - at < LIVE_GRID_BLOCK ? probe->n - at : LIVE_GRID_BLOCK, n = 0;
     grid_probes_set(&all->grid, rows, probe, at, many, &all->grid_probes);
     for (int64_t i = 0; i < many; i++) {
@@ -294,7 +294,7 @@ TARGET_AVX512 ALWAYS_INLINE int live_grid_probe_lines(const LiveGrid *cells, con
             const int64_t code = codes[k];
             const CacheLine *line = lines + code;
             if (more[code] && line->time[0] >= firsts[i]) {
-                PostingList *list = all->older->lists + more[code] - 1;
+                PostingList *list = all->older->postings + more[code] - 1;
                 int64_t position = list->length + 1;
                 out->n = n;
                 if (list->length <= LIVE_GRID_SHORT_LIST)

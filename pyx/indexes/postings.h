@@ -20,8 +20,8 @@ typedef struct {
 } PostingList;
 
 typedef struct {
-    PostingList *lists;
-    int64_t n_lists;
+    PostingList *postings;
+    int64_t n_postings;
     int64_t *time; /* arena, with SLACK elements behind the last slot */
     int64_t *row;
     int64_t *value; /* of the rows; NULL: they are not kept */
@@ -49,9 +49,9 @@ static inline int64_t postings_begin(const PostingList *list, const int64_t *tim
 
 ALWAYS_INLINE void postings_prefetch(const Postings *all, const Probe *probe, int64_t i) {
     if (i + POSTINGS_PREFETCH_HEAD < probe->n && probe->code[i + POSTINGS_PREFETCH_HEAD] >= 0)
-        FETCH(all->lists, probe->code[i + POSTINGS_PREFETCH_HEAD]);
+        FETCH(all->postings, probe->code[i + POSTINGS_PREFETCH_HEAD]);
     if (i + POSTINGS_PREFETCH_BODY < probe->n && probe->code[i + POSTINGS_PREFETCH_BODY] >= 0) {
-        const PostingList *list = all->lists + probe->code[i + POSTINGS_PREFETCH_BODY];
+        const PostingList *list = all->postings + probe->code[i + POSTINGS_PREFETCH_BODY];
         const int64_t *time = all->time + list->offset + list->hint;
         const int64_t *row = all->row + list->offset + list->hint;
         __builtin_prefetch(time);
@@ -65,9 +65,9 @@ ALWAYS_INLINE void postings_prefetch(const Postings *all, const Probe *probe, in
 ALWAYS_INLINE void postings_prefetch_tail(const Postings *all, const int32_t *code, int64_t i,
                                           int64_t n) {
     if (i + 16 >= n) return;
-    if (code[i + 16] >= 0) FETCH_TO_WRITE(all->lists, code[i + 16]);
+    if (code[i + 16] >= 0) FETCH_TO_WRITE(all->postings, code[i + 16]);
     if (code[i + 8] >= 0) {
-        const PostingList *list = all->lists + code[i + 8];
+        const PostingList *list = all->postings + code[i + 8];
         FETCH_TO_WRITE(all->time, list->offset + list->length - 1);
         FETCH_TO_WRITE(all->row, list->offset + list->length);
     }
@@ -119,8 +119,8 @@ ALWAYS_INLINE void postings_prefetch_tail(const Postings *all, const int32_t *co
         for (; i < probe->n; i++) {                                                                \
             postings_prefetch(all, probe, i);                                                      \
             int32_t code = probe->code[i];                                                         \
-            if (code < 0 || code >= all->n_lists) continue;                                        \
-            PostingList *list = all->lists + code;                                                 \
+            if (code < 0 || code >= all->n_postings) continue;                                     \
+            PostingList *list = all->postings + code;                                              \
             const int64_t *time = all->time + list->offset, *row = all->row + list->offset;        \
             int64_t lo = probe->lo[i], hi = probe->hi[i];                                          \
             int64_t at = resume ? resume - 1 : postings_begin(list, time, lo);                     \
@@ -189,12 +189,12 @@ static inline void postings_load(Postings *all, int64_t n, const int32_t *code, 
                                  int64_t first, int64_t *next) {
     int64_t *times = all->time, *rows = all->row;
     int64_t offset = 0;
-    memset(next, 0, (size_t)all->n_lists * sizeof(int64_t));
+    memset(next, 0, (size_t)all->n_postings * sizeof(int64_t));
     for (int64_t i = 0; i < n; i++)
         if (code[i] >= 0) next[code[i]]++;
-    for (int64_t c = 0; c < all->n_lists; c++) {
+    for (int64_t c = 0; c < all->n_postings; c++) {
         int32_t length = (int32_t)next[c];
-        all->lists[c] = (PostingList){offset, length, length, 0};
+        all->postings[c] = (PostingList){offset, length, length, 0};
         next[c] = offset;
         offset += length;
     }

@@ -10,8 +10,8 @@ cdef extern from "postings.h" nogil:
         int32_t capacity
         int32_t hint
     ctypedef struct Postings:
-        PostingList *lists
-        int64_t n_lists
+        PostingList *postings
+        int64_t n_postings
         int64_t *time
         int64_t *row
         int64_t *value
@@ -28,7 +28,7 @@ cdef class KeyPostings(Index):
     cdef int64_t arena_used
     cdef int64_t vacant[64]
     cdef int64_t horizon
-    cdef int _need_lists(self, int64_t n) except -1 nogil
+    cdef int _need_postings(self, int64_t n) except -1 nogil
     cdef int64_t _segment(self, int size_class) except -1 nogil
     cdef void _put_value(self, PostingList *entry, int64_t at, int64_t value) noexcept nogil
     cdef void empty(self, int64_t code) noexcept nogil

@@ -53,7 +53,7 @@ cdef class KeyPostings(Index):
             self.vacant[k] = -1
 
     def __dealloc__(self):
-        free(self.all.lists)
+        free(self.all.postings)
         if self.whole:
             give_array(self.all.time, self.time_room)
             give_array(self.all.row, self.row_room)
@@ -72,7 +72,7 @@ cdef class KeyPostings(Index):
         self.all.time = take_array(n + SLACK, &self.time_room)
         self.all.row = take_array(n + SLACK, &self.row_room)
         self.arena_room = self.arena_used = n
-        self._need_lists(n_codes)
+        self._need_postings(n_codes)
         next = take_array(n_codes + 1, &room)
         with nogil:
             postings_load(
@@ -102,12 +102,12 @@ cdef class KeyPostings(Index):
         cdef int32_t top = -1
         for i in range(n):
             top = max(top, code[i])
-        self._need_lists(top + 1)
+        self._need_postings(top + 1)
         for i in range(n):
             postings_prefetch_tail(&self.all, code, i, n)
             if code[i] < 0:
                 continue
-            entry = self.all.lists + code[i]
+            entry = self.all.postings + code[i]
             if entry.length == entry.capacity:
                 self._make_room(entry)
             times = self.all.time + entry.offset
@@ -133,7 +133,7 @@ cdef class KeyPostings(Index):
 
     cdef void empty(self, int64_t code) noexcept nogil:
         """Forget all rows of a key, and give back their room."""
-        cdef PostingList *entry = self.all.lists + code
+        cdef PostingList *entry = self.all.postings + code
         if entry.capacity:
             self._vacate(entry)
 
@@ -214,8 +214,8 @@ cdef class KeyPostings(Index):
         cdef int64_t code, live = 0, room
         if self.arena_used + more <= self.arena_room and self.all.time != NULL:
             return 0
-        for code in range(self.all.n_lists):
-            live += self.all.lists[code].capacity
+        for code in range(self.all.n_postings):
+            live += self.all.postings[code].capacity
         if 4 * live <= 3 * self.arena_used:
             return self._move_together(live + more + (live >> 2))
         room = self.arena_used + more
@@ -240,8 +240,8 @@ cdef class KeyPostings(Index):
             free(row)
             free(value)
             out_of_memory(b"rows of an equality index", room)
-        for code in range(self.all.n_lists):
-            one = self.all.lists + code
+        for code in range(self.all.n_postings):
+            one = self.all.postings + code
             if not one.capacity:
                 continue
             memcpy(time + used, self.all.time + one.offset, one.length * sizeof(int64_t))
@@ -265,19 +265,19 @@ cdef class KeyPostings(Index):
             out_of_memory(b"rows of an equality index", room)
         return grown
 
-    cdef int _need_lists(self, int64_t n) except -1 nogil:
+    cdef int _need_postings(self, int64_t n) except -1 nogil:
         cdef int64_t room
         cdef void *grown
         if n > self.postings_room:
-            room = n if self.all.lists == NULL else max(n, 2 * self.postings_room)
-            grown = realloc(self.all.lists, room * sizeof(PostingList))
+            room = n if self.all.postings == NULL else max(n, 2 * self.postings_room)
+            grown = realloc(self.all.postings, room * sizeof(PostingList))
             if grown == NULL:
                 out_of_memory(b"keys of an equality index", room)
-            self.all.lists = <PostingList *>grown
+            self.all.postings = <PostingList *>grown
             memset(
-                self.all.lists + self.postings_room, 0,
+                self.all.postings + self.postings_room, 0,
                 (room - self.postings_room) * sizeof(PostingList),
             )
             self.postings_room = room
-        self.all.n_lists = max(self.all.n_lists, n)
+        self.all.n_postings = max(self.all.n_postings, n)
         return 0

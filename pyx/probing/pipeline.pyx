@@ -88,7 +88,7 @@ cdef class Pipeline(HopChain):
                 self._run()
             at += self.start.n
 
-    def run_postings(self, KeyPostings lists, Output out):
+    def run_postings(self, KeyPostings postings, Output out):
         """The same for all rows of an index on the start stream, key after key.
 
         The first hop must ask by the key of that index: its lists are read one after the other.
@@ -98,12 +98,12 @@ cdef class Pipeline(HopChain):
         self.out = out
         self.start.n = 0
         with nogil:
-            for code in range(lists.all.n_lists):
-                entry = lists.all.lists + code
+            for code in range(postings.all.n_postings):
+                entry = postings.all.postings + code
                 at = 0
                 while at < entry.length:
                     taken = min(self.block - self.start.n, entry.length - at)
-                    self._take(lists, entry, at, taken, <int32_t>code)
+                    self._take(postings, entry, at, taken, <int32_t>code)
                     at += taken
                     if self.start.n == self.block:
                         self._hops_from_start()
@@ -111,14 +111,14 @@ cdef class Pipeline(HopChain):
             self._hops_from_start()
 
     cdef void _take(
-        self, KeyPostings lists, PostingList *entry, int64_t at, int64_t n, int32_t code
+        self, KeyPostings postings, PostingList *entry, int64_t at, int64_t n, int32_t code
     ) noexcept nogil:
         """Append rows of one list to the block of start rows."""
         cdef int64_t place = self.start.n, k
         cdef int64_t *row = self.start.row[self.stream] + place
         cdef int64_t *latest = self.start.latest + place
-        memcpy(row, lists.all.row + entry.offset + at, n * sizeof(int64_t))
-        memcpy(latest, lists.all.time + entry.offset + at, n * sizeof(int64_t))
+        memcpy(row, postings.all.row + entry.offset + at, n * sizeof(int64_t))
+        memcpy(latest, postings.all.time + entry.offset + at, n * sizeof(int64_t))
         for k in range(n):
             self.start_codes[place + k] = code
         self.start.n += n

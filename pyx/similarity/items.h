@@ -11,7 +11,7 @@
 #define ITEMS_AT_ONCE (1 << 20) /* rows looked at, then the pipeline may look for Ctrl-C */
 
 typedef struct {
-    Postings *lists;
+    Postings *postings;
     int64_t rows, larger; /* that have come; of those, with more than one item */
 } ItemsOf;
 
@@ -31,10 +31,10 @@ static inline int items_take(const Measure *m, Components asks, int32_t code, in
 /* The rows of the list of `code`; 0: `out` is full, or it is time to look up. */
 static inline int items_walk(const ItemsOf *index, const Probe *probe, Cursor *cursor, Pairs *out,
                              const Measure *m, Components asks, int64_t *left) {
-    const Postings *all = index->lists;
+    const Postings *all = index->postings;
     const int32_t code = ((const int32_t *)asks.at)[cursor->part];
-    if (code >= all->n_lists) return 1;
-    PostingList *list = all->lists + code;
+    if (code >= all->n_postings) return 1;
+    PostingList *list = all->postings + code;
     const int64_t *time = all->time + list->offset, *row = all->row + list->offset;
     const int64_t i = cursor->probe, lo = probe->lo[i], hi = probe->hi[i];
     const int alone = passes(m, set_value(m->measure, 1, 1, 1)),

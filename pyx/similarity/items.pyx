@@ -12,7 +12,7 @@ from windjoin.pyx.indexes.postings cimport KeyPostings, Postings
 
 cdef extern from "items.h" nogil:
     ctypedef struct ItemsOf:
-        Postings *lists
+        Postings *postings
         int64_t rows
         int64_t larger
     int items_serve(void *index, const Probe *probe, Cursor *cursor, Pairs *out)
@@ -53,9 +53,9 @@ cdef class ItemPostings(KeyPostings):
     def compact(self):
         """Drop all expired rows."""
         cdef int64_t code
-        for code in range(self.all.n_lists):
-            self._drop_expired(self.all.lists + code)
-            if self.all.lists[code].length == 0:
+        for code in range(self.all.n_postings):
+            self._drop_expired(self.all.postings + code)
+            if self.all.postings[code].length == 0:
                 self.empty(code)
         return b""
 
