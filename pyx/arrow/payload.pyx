@@ -305,17 +305,19 @@ cdef class Gatherer:
         if wish == NULL:
             return NO_MEMORY
         memcpy(wish, self.wish, self.n * sizeof(Wish))
-        for k in range(self.n):
-            wish[k].row = rows[self.stream[k]] + first
-            if self.pages[k] is not None:
-                (<Pages>self.pages[k]).bring(wish[k].row, n)
-        _others = self._leave_out(wish, n) if self.lacking else None
-        if n <= RELEASE_ABOVE:
-            how = gather(wish, self.n, n, batch, why)
-        else:
-            with nogil:
+        try:
+            for k in range(self.n):
+                wish[k].row = rows[self.stream[k]] + first
+                if self.pages[k] is not None:
+                    (<Pages>self.pages[k]).bring(wish[k].row, n)
+            _others = self._leave_out(wish, n) if self.lacking else None
+            if n <= RELEASE_ABOVE:
                 how = gather(wish, self.n, n, batch, why)
-        free(wish)
+            else:
+                with nogil:
+                    how = gather(wish, self.n, n, batch, why)
+        finally:
+            free(wish)
         return how
 
     cdef object _leave_out(self, Wish *wish, int64_t n):
