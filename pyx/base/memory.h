@@ -31,9 +31,10 @@ static inline size_t array_bytes(int64_t n) {
 static inline int64_t *new_array(int64_t n) {
     size_t bytes = array_bytes(n);
     if (bytes < HUGE_PAGE) return malloc(bytes ? bytes : 8);
-    void *array = aligned_alloc(HUGE_PAGE, bytes);
+    void *array = NULL; /* aligned_alloc wants a size that is a multiple */
+    if (posix_memalign(&array, HUGE_PAGE, bytes)) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (array) madvise(array, bytes, MADV_HUGEPAGE);
+    madvise(array, bytes, MADV_HUGEPAGE);
 #endif
     return array;
 }
