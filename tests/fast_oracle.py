@@ -93,7 +93,7 @@ def _apply(expression: Apply, operands: list[Vector]) -> Vector:
 def _function(expression: Apply, arity: int) -> Callable[..., Any]:
     if expression.function is not None:
         called = np.frompyfunc(expression.function, arity, 1)
-        return lambda *values: called(*values).astype(np.bool_)
+        return lambda *values: np.array(called(*values).tolist())  # numbers may be compared
     if expression.operation in DIVISION:
         return DIVISION[expression.operation]
     if expression.operation in BETWEEN:
