@@ -97,6 +97,24 @@ static inline int keep_passing_sizes(const Measure *m, const RowBlock *block, co
     return any != 0;
 }
 
+/* As decide(), where all items were counted: reading both sets again would only count them. */
+static inline void decide_counted(const Measure *m, const RowBlock *block, const SetProbe *a,
+                                  const SetContent *content, const uint32_t *lane, int64_t lanes,
+                                  const Bits *maybe, Bits *sure) {
+    Bits plane[MOST_PLANES];
+    const Column *length = m->target.length;
+    int n = count_planes(content->lane, lane, lanes, plane);
+    for (int w = 0; w < WORDS; w++)
+        for (uint64_t word = maybe->word[w]; word; word &= word - 1) {
+            int at = __builtin_ctzll(word);
+            int64_t row = block->row[w * 64 + at], common = counted(plane, n, w, at);
+            int64_t items = ((const int32_t *)length->data)[row & length->mask];
+            if (passes(m, m->turned ? set_value(m->measure, common, items, a->items)
+                                    : set_value(m->measure, common, a->items, items)))
+                sure->word[w] |= (uint64_t)1 << at;
+        }
+}
+
 /* Rows of block b that a run of asking rows finds, in q->bits; one bit for each that finds any. */
 static inline uint64_t count_run(Bitmaps *all, const MeasureMatches *p, int64_t b,
                                  const LaneRun *run) {
@@ -104,7 +122,8 @@ static inline uint64_t count_run(Bitmaps *all, const MeasureMatches *p, int64_t 
     const SetContent *content = all->blocks.content[b];
     SetProbes *q = all->asked;
     int inside = block_within(block, q->lo, q->hi);
-    int clear = content->exact && run->whole && count_decides(&p->measure);
+    int known = content->exact && run->whole && p->measure.measure <= COSINE_SETS;
+    int clear = known && count_decides(&p->measure);
     uint64_t any = count_lanes(content->lane, q->lane + run->at, run->m, run->n, run->k, q->bits);
     if (inside && clear) return any;
     for (uint64_t left = any; left; left &= left - 1) {
@@ -117,7 +136,10 @@ static inline uint64_t count_run(Bitmaps *all, const MeasureMatches *p, int64_t 
             fits = keep_passing_sizes(&p->measure, block, a, q->bits + i);
         if (fits && !clear) {
             Bits sure = {{0}};
-            decide(p, block, a->row, q->bits + i, &sure);
+            if (known)
+                decide_counted(&p->measure, block, a, content, q->lane + run->at + i * run->m,
+                               run->m, q->bits + i, &sure);
+            else decide(p, block, a->row, q->bits + i, &sure);
             fits = bits_meet(q->bits + i, &sure);
         }
         if (!fits) any &= ~((uint64_t)1 << i);

@@ -90,6 +90,33 @@ static inline uint64_t count_lanes(const Bits *bits, const uint32_t *lane, int64
     return count_plain(bits, lane, m, n, k, out);
 }
 
+/* How many of m lanes each row is in, as binary numbers: bit j of all rows in plane[j]; how many
+ * planes there are. */
+static inline int count_planes(const Bits *bits, const uint32_t *lane, int64_t m, Bits *plane) {
+    int n = 0;
+    for (int64_t k = 0; k < m; k++) {
+        Bits carried = *(const Bits *)((const char *)bits + lane[k]);
+        uint64_t any = 1;
+        for (int j = 0; j < n && any; j++) {
+            any = 0;
+            for (int w = 0; w < WORDS; w++) {
+                const uint64_t both = plane[j].word[w] & carried.word[w];
+                plane[j].word[w] ^= carried.word[w];
+                any |= carried.word[w] = both;
+            }
+        }
+        if (any) plane[n++] = carried;
+    }
+    return n;
+}
+
+/* The number that a row has in the planes. */
+ALWAYS_INLINE int64_t counted(const Bits *plane, int n, int w, int place) {
+    int64_t count = 0;
+    for (int j = 0; j < n; j++) count |= (int64_t)(plane[j].word[w] >> place & 1) << j;
+    return count;
+}
+
 /* Read a block's lanes once in their order, so that counting finds them in cache. */
 static inline void fetch_lanes(const Bits *bits, int64_t n) {
     static volatile uint64_t read;
