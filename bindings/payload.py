@@ -64,10 +64,11 @@ class Payload:
         """Those of them that take memory once they are read."""
         return self.pages.mapped_bytes + self._chunks.bytes_on_disk
 
-    def chill(self, file: Callable[[], Path]) -> None:
+    def chill(self, file: Callable[[], Path], room: int | None = None) -> None:
         """Let rows lie in files, but for the last ones, until they are asked for.
 
         Wide values alone at first, and from then on as they come: all else with a later call.
+        ``room``: bytes that there are for more, until the next call.
         """
 
         def opened() -> int:
@@ -77,7 +78,7 @@ class Payload:
             finally:
                 path.unlink(missing_ok=True)  # it goes with its descriptor
 
-        self.pages.chill(opened)
+        self.pages.chill(opened, room)
         self._chunks.chill(file)
 
     def cool(self) -> None:

@@ -209,7 +209,8 @@ class Session(ChangingSession, Generic[Out]):
     def clean_up(self, progress: ProgressOption = False) -> Iterator[Out]:
         """The results that rows on disk still owe, as they are found.
 
-        They are also given by later pushes, and all by `close`.  None without ``memory=``.
+        They are also given by later pushes, and all by `close`.  None without ``memory=``.  Leaving
+        the loop is fine; an error or an interrupt in it ends the session, as in a push.
         ``progress``: a bar, or a function of (done, in all), in rows.
 
         >>> import windjoin as wj
@@ -225,8 +226,20 @@ class Session(ChangingSession, Generic[Out]):
         if self._memory is None or self._live is None:
             return
         with progress_bar(progress, "cleaning up", "rows") as report:
-            for found in self._memory.clean_up(report):
-                yield cast(Out, self._leaving(self._results(found), self.sequence))
+            finding = self._memory.clean_up(report)
+            while (results := self._next_owed(finding)) is not None:
+                yield results
+
+    @whole
+    def _next_owed(self, finding: Iterator[list[Any]]) -> Out | None:
+        """The next results of a clean-up; an error ends the session, as nothing is done again."""
+        if self._ended:  # closed by whoever iterates, and all was given there
+            return None
+        self._session_lock.begin()
+        found = next(finding, None)
+        if found is None:
+            return None
+        return cast(Out, self._leaving(self._results(found), self.sequence))
 
     @property
     def position(self) -> object:

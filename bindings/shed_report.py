@@ -60,7 +60,7 @@ def over_sessions(
         missed, _ = _missed_by(live)
     left_out, dropped = now["left_out"], now["dropped"]
     if before is not None:
-        missed.add(Missed(*before["sums"]))
+        missed.add(Missed(*before.get("sums", ())))  # logs of before have none
         results += before["results"]
         left_out += before["left_out"]
         dropped += before["dropped"]

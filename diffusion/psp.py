@@ -293,7 +293,8 @@ class PSP(Router):
         super().restore(state)
         self.order = list(state["order"])
         self.shares.restore(state["shares"], now=self.seconds)
-        self.lengths = RingLengths(*state["lengths"])
+        lengths = state["lengths"]  # once only those of now were written
+        self.lengths = RingLengths(*([lengths] if isinstance(lengths[0], int) else lengths))
         for counts, segments in zip(self._counts, state["counts"], strict=True):
             counts.fill(segments)
         self._sliced_at, self._relocating = state["sliced_at"], state["relocating"]

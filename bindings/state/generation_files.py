@@ -33,10 +33,20 @@ class GenerationFiles:
 
     def spilled(self, going: list[I64], left: int, used: int) -> Generation | None:
         """Rows on disk, beside ``used`` bytes; None if there is no room for them there."""
-        if self._asked.disk_limit is not None and used >= self._asked.disk_limit:
-            self.fail(f"its files have reached disk_limit={self._asked.disk_limit:,} bytes")
+        if self.room(used) == 0:
+            self.fail(self.full)
             return None
         return self.written(going, left)
+
+    def room(self, used: int) -> int | None:
+        """Bytes that files may still grow, which take ``used``; None: without limit."""
+        limit = self._asked.disk_limit
+        return None if limit is None else max(limit - used, 0)
+
+    @property
+    def full(self) -> str:
+        """Why nothing is written where `room` is not enough."""
+        return f"its files have reached disk_limit={self._asked.disk_limit:,} bytes"
 
     def written(self, going: list[I64], left: int) -> Generation | None:
         """The same whatever the limit of the disk."""

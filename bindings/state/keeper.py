@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from errno import EDQUOT
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -290,11 +291,12 @@ class Keeper:
             return
         if self._bytes <= self.limit and not self.owing:  # room is for rows with their keys first
             return
+        room = self.files.room(self.bytes_on_disk)
         try:
             for payload in payloads:
-                payload.chill(self.files.new_file)
+                payload.chill(self.files.new_file, None if room is None else room // len(payloads))
         except OSError as error:
-            self.files.fail(reason_of(error))
+            self.files.fail(self.files.full if error.errno == EDQUOT else reason_of(error))
         self._measure()
 
     def spill(self, host: int | None, share: float) -> bool:
@@ -305,7 +307,7 @@ class Keeper:
         going, kept = self._choose(host, 1.0 if useless else share)
         if not any(map(len, going)):
             return False
-        generation = self.files.spilled(going, residence.epoch, self.owing.nbytes)
+        generation = self.files.spilled(going, residence.epoch, self.bytes_on_disk)
         if generation is None:
             return False
         self.owing.add(generation)
@@ -408,13 +410,19 @@ class Keeper:
         return self.owing.all(report)
 
     def went_on(self) -> None:
-        """Results so far were found elsewhere, with rows that are not here."""
+        """Rows came and results were found elsewhere: what is learned begins anew."""
         self._results_then = self._live.results
+        self.residence.went_on()
 
     def finish_jobs(self) -> Iterator[list[Any]]:
         """The rest of what clean-ups under way give."""
         self._allowance.rows = 0  # somebody has to give it out with the next push
         return self.owing.rest()
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Of all files together."""
+        return self.owing.nbytes + sum(p.bytes_on_disk for p in self._session._payloads)
 
     def _cool(self) -> None:
         """What was read of payload for results need not stay in memory."""

@@ -52,7 +52,7 @@ def counted(keeper: Keeper, results: int, payloads: Sequence[Payload]) -> dict[s
     return {
         "limit": keeper.limit,
         "bytes_in_memory": keeper.recount_now(),
-        "bytes_on_disk": keeper.owing.nbytes + sum(p.bytes_on_disk for p in payloads),
+        "bytes_on_disk": keeper.bytes_on_disk,
         "generations": len(keeper.owing.generations),
         "rows_on_disk": spilled,
         "spills": keeper.done.spills,

@@ -130,6 +130,10 @@ class Residence:
         """Rows that came since others left."""
         return self._come() - self._kept[1]
 
+    def went_on(self) -> None:
+        """All rows in memory stayed when others left, and none has come since."""
+        self._kept = [self.rows, self._come()]
+
     def _come(self) -> int:
         return sum(window.tail for window in self._live.windows)
 

@@ -14,6 +14,7 @@ cdef extern from "payload.h" nogil:
         int64_t values
     ctypedef struct SpillFile:
         int file
+        int64_t end, most
     ctypedef struct Payload:
         int n
         int shift

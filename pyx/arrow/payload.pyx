@@ -179,12 +179,14 @@ cdef class Pages:
         if payload_begin(&self.all, row) == 0:
             out_of_memory(b"rows of a window", 1)
 
-    def chill(self, opened):
+    def chill(self, opened, room):
         """Let rows lie in a file: wide values, or if none are in memory full pages.
 
         opened: gives a descriptor that is then theirs
+        room: how many bytes the file may grow from now on; None: without limit
         """
         cdef bint done
+        self.all.disk.most = 0 if room is None else max(self.all.disk.end + <int64_t>room, 1)
         if not self.lent and self.all.tail >> self.all.shift <= self.all.cold:
             return
         self._bring_all()

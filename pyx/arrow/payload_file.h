@@ -72,6 +72,9 @@ static inline int64_t page_move(Payload *all, Page *page, MappedPages *segment, 
  * was. */
 static inline int payload_chill_some(Payload *all, int64_t from, int64_t to) {
     int64_t size = 0, at = all->disk.end;
+    for (int64_t p = from; p < to; p++) size += page_size(all, all->page[p & all->mask]);
+    if (!file_fits(&all->disk, size)) return 0;
+    size = 0;
     for (int64_t p = from; p < to; p++) {
         Page *page = all->page[p & all->mask];
         if (!page_write(all, page, at + size)) return 0;

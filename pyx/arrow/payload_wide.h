@@ -31,6 +31,7 @@ static inline void offsets_log(Payload *all, int k) {
     const Layout *layout = &all->layout[k];
     int64_t position = 0;
     for (int64_t row = all->head, next; row <= all->tail; row = next) {
+        if (row == all->tail && !place_of(all, row)) break; /* its page begins with its first row */
         Page *page = all->page ? page_of(all, row) : NULL;
         next = ((row >> all->shift) + 1) << all->shift;
         if (!page) break; /* none has begun yet for the next row */

@@ -32,6 +32,7 @@ typedef struct {
     int64_t spares;
     int64_t extents; /* of both kinds */
     int64_t room;    /* for so many in `spare` */
+    int64_t most;    /* where it has to end; 0: anywhere */
 } SpillFile;
 
 typedef struct {
@@ -76,6 +77,13 @@ static inline int read_all(int file, char *to, int64_t n, int64_t at) {
         at += done;
     }
     return 1;
+}
+
+/* Whether so many more bytes may be written behind its end; else errno says why not. */
+static inline int file_fits(const SpillFile *file, int64_t more) {
+    if (!file->most || more <= 0 || file->end + more <= file->most) return 1;
+    errno = EDQUOT;
+    return 0;
 }
 
 /* Where an extent begins that serves nobody; -1: no memory. */
@@ -132,6 +140,8 @@ static inline int64_t log_piece(const Log *log, int64_t at, int64_t n, int64_t *
 /* n bytes have the positions from `at` on; 0: they could not be written, see errno. */
 static inline int log_write(SpillFile *file, Log *log, const char *from, int64_t n, int64_t at) {
     int64_t end = at + n, place;
+    int64_t extents = ((end + EXTENT - 1) >> EXTENT_BITS) - log->stop - file->spares;
+    if (!file_fits(file, extents * EXTENT)) return 0;
     if (!log_extend(file, log, end)) {
         errno = ENOMEM;
         return 0;

@@ -116,3 +116,11 @@ def test_centred_slices_share_out_what_a_row_in_mid_segment_meets() -> None:
             for host, start, stop in router.held[0]
         }
     assert met == {False: {0: 300, 1: 200, 2: 200, 3: 100}, True: {0: 200, 1: 200, 2: 200, 3: 200}}
+
+
+def test_what_a_router_wrote_before_it_noted_which_length_is_wanted_is_read() -> None:
+    profiles = [StreamProfile(name, window=100) for name in "ab"]
+    ring = PSP(profiles, [Host(0), Host(1), Host(2)], segment_length=10)
+    state = ring.state() | {"lengths": [2, 3]}
+    ring.restore(state)
+    assert ring.state()["lengths"] == [[2, 3], None, 0]

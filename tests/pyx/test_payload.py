@@ -40,6 +40,7 @@ IN_CHUNKS = [
 ]
 WIDE = pa.binary(20_000)  # so that a page has few rows
 LONG = pa.large_binary()  # of some thousand bytes each
+ROWS = st.integers(0, 30) | st.sampled_from([8, 16, 24, 32])  # these fill pages of WIDE
 
 
 @pytest.mark.parametrize("arrow", PAGED, ids=str)
@@ -112,7 +113,7 @@ class Disk:
         return self.file
 
     def chill(self, payload: Payload) -> None:
-        payload.pages.chill(self.opened)
+        payload.pages.chill(self.opened, None)
 
     def as_if(self, path: str | None) -> None:
         """It is another file from now on, or itself again."""
@@ -129,16 +130,16 @@ class Disk:
 
 @given(
     types=st.lists(st.sampled_from(PAGED + IN_CHUNKS), min_size=1, max_size=4),
-    wide=st.sampled_from([None, WIDE, LONG]),
+    wide=st.sampled_from([[], [WIDE], [LONG], [WIDE, LONG]]),
     cold=st.lists(st.sampled_from(["", "", "chill", "full"]), min_size=8, max_size=8),
-    pushes=st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 9)), max_size=8),
+    pushes=st.lists(st.tuples(ROWS, st.booleans(), st.integers(0, 9)), max_size=8),
     lent=st.sets(st.integers(0, 7)),
     begin=st.integers(0, 20),
     data=st.data(),
 )
 def test_gathered_rows_are_those_that_arrow_takes(
     types: list[pa.DataType],
-    wide: pa.DataType | None,
+    wide: list[pa.DataType],
     cold: list[str],
     pushes: Any,
     lent: set[int],
@@ -148,7 +149,7 @@ def test_gathered_rows_are_those_that_arrow_takes(
     """Those of some tables lie where they came from until they are asked for; of others in a file,
     which has no room now and then.
     """
-    types = types if wide is None else [*types, wide]
+    types = types + wide
     disk = Disk()
     schema = pa.schema([(f"c{k}", gatherable_type(arrow)) for k, arrow in enumerate(types)])
     names = data.draw(st.permutations(schema.names))[: data.draw(st.integers(1, len(types)))]
@@ -157,7 +158,7 @@ def test_gathered_rows_are_those_that_arrow_takes(
     come, head = schema.empty_table(), 0
     for number, (n, nulls, cut) in enumerate(pushes):
         arrays = [values(arrow, n + cut, number, nulls) for arrow in types]
-        if wide == LONG:
+        if LONG in wide:
             texts = [
                 None if nulls and i % 3 == 0 else bytes([i]) * (70 * i) for i in range(n + cut)
             ]
@@ -207,6 +208,37 @@ def test_wide_values_go_to_a_file_first_and_then_as_they_come() -> None:
     wanted = wide_rows(2000).take(pa.array(rows))
     for name, got in zip(wanted.column_names, payload.take(wanted.column_names, rows), strict=True):
         same(got, wanted.column(name))
+    disk.close()
+
+
+def test_texts_that_fill_all_pages_there_are_go_to_a_file() -> None:
+    """Where the next row's page would begin, the ring of pages has its first one."""
+    for page in (2048, 8):  # rows; of texts alone, or beside wide values
+        texts = [f"{number:04}" * 200 for number in range(4 * page)]
+        others = {"p": pa.array([bytes(20_000)] * len(texts), WIDE)} if page == 8 else {}
+        table = pa.table({"s": texts, **others})
+        payload, disk = Payload(table.schema, table.column_names), Disk()
+        payload.append(table)
+        disk.chill(payload)
+        (got,) = payload.take(["s"], np.arange(4 * page))
+        assert got.to_pylist() == texts
+        disk.close()
+
+
+def test_a_file_grows_no_more_than_it_may() -> None:
+    payload, disk = Payload(wide_rows(0).schema, ["n", "p", "s"]), Disk()
+    payload.append(wide_rows(1000))
+    with pytest.raises(OSError, match="quota"):
+        payload.pages.chill(disk.opened, 4_000_000)
+    assert os.fstat(disk.file).st_size <= 4_000_000
+    assert payload.nbytes > 5_000_000
+    (got,) = payload.take(["p"], np.array([999]))
+    assert got[0].as_py() == bytes([999 % 251]) * 5000
+    payload.pages.chill(disk.opened, 20_000_000)
+    assert payload.nbytes < 200_000
+    payload.append(wide_rows(4000, 1000))  # as far as there is room: the others wait in memory
+    assert os.fstat(disk.file).st_size <= 24_000_000
+    assert [v.as_py()[0] for v in payload.take(["s"], np.array([5, 4999]))[0]] == [5, 4999 % 251]
     disk.close()
 
 

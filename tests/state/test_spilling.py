@@ -429,6 +429,70 @@ def test_corrupt_files_are_never_joined(tmp_path: Path) -> None:
         out.write(data)
     with pytest.raises(wj.StateError, match=f"{file.name}' is corrupt: the checksum of section"):
         list(session.clean_up())
+    assert session.closed  # what was under way is not known any more
+    with pytest.raises(wj.SessionError, match="results may be missing"):
+        list(session.clean_up())
+
+
+def test_a_clean_up_that_cannot_read_a_row_ends_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results that were found are not left out in silence."""
+    query = equality()
+    session = query.open(memory=1, spill=tmp_path)
+    for start in range(0, 100, 10):
+        for name in "ab":
+            session.push(name, rows(10, start, most=5).set_column(0, "t", [np.arange(10) + start]))
+
+    def unreadable(*_: Any) -> None:
+        raise OSError("rows of a window cannot be read: Input/output error")
+
+    monkeypatch.setattr(session, "_results", unreadable)
+    with pytest.raises(OSError, match="cannot be read"):
+        list(session.clean_up())
+    monkeypatch.undo()
+    assert session.closed
+    with pytest.raises(wj.SessionError, match="results may be missing"):
+        session.push("a", rows(1, 0))
+
+
+def test_whoever_cleans_up_may_leave_or_close(tmp_path: Path) -> None:
+    query = equality()
+    tables = {n: rows(300, seed) for seed, n in enumerate("ab")}
+    known = {n: t.schema for n, t in tables.items()}
+    for close_within in (False, True):
+        found: Results = Counter()
+        session = query.open(known, memory=1, spill=tmp_path)
+        for start in range(0, 300, 20):
+            for name, table in tables.items():
+                found.update(named_rows(session.push(name, table.slice(start, 20))))
+        for results in session.clean_up():
+            found.update(named_rows(results))
+            if close_within:
+                found.update(named_rows(session.close()))
+            else:
+                break
+        found.update(named_rows(session.close()))
+        assert found == expected(query, tables)
+
+
+def test_wide_values_keep_to_the_limit_of_the_disk(tmp_path: Path) -> None:
+    a, b = (wj.stream(n, time="t", window=10**6) for n in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"], select=[a["text"], b["k"]])
+    known = {"a": pa.schema({"t": pa.int64(), "k": pa.int64(), "text": pa.string()}),
+             "b": pa.schema({"t": pa.int64(), "k": pa.int64()})}  # fmt: skip
+    told = 0
+    with query.open(known, memory=wj.Memory("2MB", disk_limit="6MB"), spill=tmp_path) as session:
+        for start in range(0, 16_000, 1000):
+            key = np.arange(start, start + 1000)
+            some = pa.table({"t": key, "k": key, "text": [f"{k:05}" * 200 for k in key]})
+            told += len(pushed_again(session, "a", some)[1])
+            assert session.metrics["memory"]["bytes_on_disk"] <= 6_000_000
+        asked = np.array([0, 7_777, 15_999])
+        results, _ = pushed_again(session, "b", pa.table({"t": asked, "k": asked}))
+        assert told > 0
+        left = pa.concat_tables([results, session.close()])
+    assert sorted(left["a_text"].to_pylist()) == [f"{k:05}" * 200 for k in asked.tolist()]
 
 
 def test_a_disk_without_room_is_told_of_and_the_session_goes_on(

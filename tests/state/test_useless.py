@@ -247,3 +247,21 @@ def test_what_a_save_finishes_leaves_with_the_next_push(tmp_path: Path) -> None:
     assert session.push("a", rows.slice(0, 1)).num_rows >= 2  # what the save found, too
     assert session.push("a", rows.slice(1, 1)).num_rows <= 1
     session.abandon()
+
+
+def test_a_restored_session_learns_from_rows_that_come_to_it(tmp_path: Path) -> None:
+    """Those before it had results elsewhere."""
+    a, b = (wj.stream(name, time="t", window=10**6) for name in "ab")
+    query = wj.join(a, b, on=a["k"] == b["k"])
+    session = query.open(memory="64MB", spill=tmp_path / "spill")
+    for start in range(0, 5_000, 1_000):
+        some = pa.table({"t": np.arange(start, start + 1_000), "k": np.arange(1_000)})
+        for name in "ab":
+            session.push(name, some)
+    session.save(tmp_path / "saved")
+    session.abandon()
+    again = wj.restore(query, tmp_path / "saved")
+    keeper = again._memory
+    assert keeper is not None
+    assert (keeper.residence.came, keeper.residence.rows) == (0, 10_000)
+    again.close()
