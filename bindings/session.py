@@ -276,6 +276,7 @@ class Session(ChangingSession, Generic[Out]):
         (0, True)
         """
         check_progress(progress)
+        self._check_alone()
         return cast(Out, self._close(self._live is not None, progress))
 
     @whole
@@ -337,7 +338,18 @@ class Session(ChangingSession, Generic[Out]):
 
     @whole
     def __exit__(self, *error: object) -> None:
+        try:
+            if error[0] is None:
+                self._check_alone()
+        except SessionError:
+            self._close(False)
+            raise
         self._close(self._live is not None and error[0] is None)
+
+    def _check_alone(self) -> None:
+        """`SessionError` if rows that wait for schemas would be left out in silence."""
+        if self._live is None and not self._ended:
+            self._waiting.check_alone()
 
     def _refuse_two(self) -> NoReturn:
         raise SessionError(IN_USE)

@@ -45,6 +45,8 @@ def _in_domain(value: Typed, other: Typed, column: Direct) -> float | None:
     kinds = value.kind, other.kind
     if kinds[1].family not in ("integer", "decimal", "float"):
         return None
+    if kinds[0].exact and not kinds[0].fits_int64:
+        return None
     if isinstance(other.value, float) and not np.isfinite(other.value):
         return None
     number = Fraction(other.value) * (kinds[1].step if kinds[1].exact else 1)

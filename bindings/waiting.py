@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from windjoin.checking import check_bound, column_type
-from windjoin.errors import HeldBackWarning, quoted, warn
+from windjoin.errors import HeldBackWarning, SessionError, quoted, warn
 from windjoin.expressions import Column
 from windjoin.held import MANY_BYTES
 from windjoin.layout import gatherable_schema
@@ -118,10 +118,26 @@ class PendingRows:
         if number in self._times:
             self._times[number].promise(time)
         if time is END and self._names[number] not in self.schemas:
-            self._hopeless = True
+            self._hopeless = self._query.sides.plain
+        if self._hopeless:
             self._came = [(n, what) for n, what in self._came if not isinstance(what, pa.Table)]
             self.nbytes = 0
         self._came.append((number, time))
+
+    def check_alone(self) -> None:
+        """`SessionError` if rows may come out without those of streams that nobody has seen."""
+        sides = self._query.sides
+        unseen = [name for name in self._names if name not in self.schemas]
+        asked = [k for k in range(len(self._names)) if k not in sides.missing]
+        alone = [k for k in sides.keep if self._rows[k]]
+        if sides.missing and all(self._rows[k] for k in asked):
+            alone = asked
+        if unseen and alone:
+            raise SessionError(
+                f"rows of {quoted(self._names[k] for k in alone)} may come out without partners,"
+                f" but the columns of {quoted(unseen)} are not known: push an empty table of"
+                f" {quoted(unseen[:1])} first, or give schemas= to open"
+            )
 
     @property
     def complete(self) -> bool:
@@ -166,7 +182,7 @@ class PendingRows:
             times = OwnTimes(self._query, number, schemas[name], self._lateness)
             times.marks.newest, times.marks.promised = newest, promised
             self._times[number] = times
-        self._hopeless = any(
+        self._hopeless = self._query.sides.plain and any(
             what is END and self._names[number] not in schemas for number, what in came
         )
 

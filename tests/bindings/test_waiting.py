@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import windjoin as wj
@@ -67,3 +68,35 @@ def test_no_rows_are_no_error_once_columns_are_known() -> None:
         assert session.push("a", []).num_rows == 0
     with pytest.raises(wj.InputError, match=r"stream 'b': \{\} has no columns"):
         QUERY.run({"a": FIRST, "b": {}})
+
+
+@pytest.mark.parametrize("finish", [False, True])
+@pytest.mark.parametrize("how", ["left", "full", "anti"])
+def test_rows_alone_are_not_left_out_because_nobody_saw_the_other_columns(
+    how: Any, finish: bool
+) -> None:
+    query = wj.join(A, B, on=A["k"] == B["k"], how=how)
+    message = "rows of 'a' may come out without partners, but the columns of 'b' are not known"
+    session = query.open()
+    session.push("a", FIRST)
+    if finish:
+        session.finish("b")
+    with pytest.raises(wj.SessionError, match=f"{message}: push an empty table of 'b' first, or"):
+        session.close()
+    assert not session.closed
+    found = session.push("b", {"t": np.empty(0, np.int64), "k": np.empty(0, np.int64)})
+    assert found.num_rows + session.close().num_rows == 1
+    with pytest.raises(wj.SessionError, match=message), query.open() as other:
+        other.push("a", FIRST)
+    assert other.closed
+
+
+@pytest.mark.parametrize("how", ["inner", "semi", "right", "left"])
+def test_sessions_to_which_nothing_came_that_could_leave_close(how: Any) -> None:
+    query = wj.join(A, B, on=A["k"] == B["k"], how=how)
+    with query.open() as session:
+        session.push("b" if how == "left" else "a", FIRST)
+        assert session.close().num_rows == 0
+    with query.open() as empty:
+        pass
+    assert empty.closed

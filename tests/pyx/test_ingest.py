@@ -17,6 +17,7 @@ from tests.pushed_tables import HOSTS, ROWS, holey, in_session, pushed, query, r
 
 OPERATORS = ["<", "<=", ">", ">=", "==", "!="]
 NUMBERS = [None, 0.0, -1.5, 2.0, float("nan"), float("inf"), 3.25]
+LONG = [0, 1, 2**63, 2**64 + 1, -(2**63) - 1]  # the low 64 bits of some are those of others
 KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int64": (pa.int64(), [None, -(2**63), -1, 0, 1, 2, 2**63 - 1]),
     "int8": (pa.int8(), [None, -1, 0, 1, 2]),
@@ -24,6 +25,8 @@ KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "float64": (pa.float64(), NUMBERS),
     "float32": (pa.float32(), NUMBERS),
     "decimal": (pa.decimal128(12, 2), [None, Decimal("1.50"), Decimal("-0.01"), Decimal(2)]),
+    "long decimal": (pa.decimal128(38, 0), [None, *map(Decimal, LONG)]),
+    "wide decimal": (pa.decimal256(60, 0), [None, *map(Decimal, LONG)]),
 }
 
 
