@@ -6,7 +6,7 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,6 @@ from windjoin.pruning import where_may_hold
 from windjoin.pyx.base.pieces import sorting
 from windjoin.query import Query
 from windjoin.state.spill_folder import SpillFolder
-
-if TYPE_CHECKING:
-    pass
 
 ROWS_AT_ONCE = 1 << 16
 SORTED_SHARE = 4  # a run that is sorted in memory is that part of the limit

@@ -109,7 +109,7 @@ static inline int logs_catch_up(Payload *all) {
     return 1;
 }
 
-/* Bytes of them that are in pages. */
+/* Rows whose wide values are in pages. */
 static inline int64_t logs_behind(const Payload *all) {
     return all->logging ? all->tail - all->logged : 0;
 }

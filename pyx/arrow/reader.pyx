@@ -150,9 +150,12 @@ cdef class Reader:
             some = rows.select(chosen) if narrowed else rows
             seen.one.take(some, table)
             if seen.one.batch.length != n:  # it is in chunks
-                some, narrowed = rows.select(chosen).combine_chunks(), True
-                seen.one.take(some, table)
-                lies = seen.one.batch.length == n  # texts may be more than offsets can tell
+                try:
+                    some, narrowed = rows.select(chosen).combine_chunks(), True
+                    seen.one.take(some, table)
+                    lies = seen.one.batch.length == n
+                except (ValueError, NotImplementedError):
+                    lies = False  # texts or lists are more than offsets can tell
         self.read_from(seen, rows, first_row, True, narrowed, lies)
         bad, usable, present = _mask(seen.bad, n), _mask(seen.usable, n), _mask(seen.present, n)
         if present is None and bad is not None:

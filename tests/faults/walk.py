@@ -111,6 +111,8 @@ def in_a_child(way: Way, expected: Any, tries: list[Try]) -> Iterator[dict[str, 
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         yield {**NOTHING, "wrong": [f"died of {signal.Signals(os.WTERMSIG(status)).name}"]}
+    elif os.WEXITSTATUS(status):  # a sanitizer ends a process so
+        yield {**NOTHING, "wrong": [f"ended with {os.WEXITSTATUS(status)}"]}
 
 
 def outcomes(way: Way, expected: Any, tries: list[Try]) -> Iterator[dict[str, Any]]:
