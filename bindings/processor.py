@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from functools import cache
-from pathlib import Path
 
 from windjoin.errors import WindjoinError
 
@@ -23,7 +22,8 @@ def check_isa() -> None:
 def processor_name() -> str:
     """What the processor calls itself; of what architecture it is where it does not say."""
     if platform.system() == "Linux":
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -131,7 +132,7 @@ def test_epochs_give_the_results_of_the_definition(
                 if until is None and broken is not None:  # a source may give them in any order
                     order = draw(st.randoms())
                     rows = {
-                        name: one.take(order.sample(range(len(one)), len(one)))
+                        name: one.take(np.array(order.sample(range(len(one)), len(one)), np.int64))
                         for name, one in rows.items()
                     }
                 if still is not None:
