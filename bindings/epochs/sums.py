@@ -29,9 +29,11 @@ def sum_of(*tables: pa.Table | pa.RecordBatch) -> str:
         digest.update(f"{table.num_rows} {table.num_columns};".encode())
         for field, column in zip(table.schema, table.columns, strict=True):
             digest.update(f"{field.name!r} {field.type};".encode())
+            whole: Any = column
             if any(test(field.type) for test in _OF_BYTES):  # more than one array of text may hold
-                column = column.cast(pa.large_binary())
-            whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+                whole = whole.cast(pa.large_binary())
+            if isinstance(whole, pa.ChunkedArray):
+                whole = whole.combine_chunks()
             _add(digest, whole)
     return digest.hexdigest()[:DIGITS]
 
